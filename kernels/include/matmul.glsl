@@ -1,0 +1,44 @@
+// What every matmul kernel shares: its parameters, its slots and how a result reaches C.
+//
+//   C[m,n] = alpha * A[m,k] x B, over k in [k_begin, k_begin + k_count), plus C if accumulate
+//
+// All row-major. B is [k,n] when b_layout is 0, and the weight form W[n,k] of y = x W^T when it is 1.
+#ifndef BRONTES_MATMUL_GLSL
+#define BRONTES_MATMUL_GLSL
+
+#include "memory.glsl"
+
+layout(push_constant, std430) uniform MatmulParams {
+  uint m;
+  uint k;
+  uint n;
+  uint k_begin;  // a multiple of 4
+  uint k_count;
+  float alpha;
+  uint accumulate;
+  uint groups;
+} params;
+
+BRONTES_INPUT(0, a)
+BRONTES_INPUT(1, b)
+BRONTES_INOUT(2, c)
+
+const uint layout_nk = 1;
+
+uint b_index(uint b_layout, uint k, uint column) {
+  return b_layout == layout_nk ? column * params.k + k : k * params.n + column;
+}
+
+void put1(uint i, float sum) {
+  float value = params.alpha * sum;
+  if (params.accumulate != 0u) value += load1(c, i);
+  store1(c, i, value);
+}
+
+void put4(uint i4, vec4 sum) {
+  vec4 value = params.alpha * sum;
+  if (params.accumulate != 0u) value += load4(c, i4);
+  store4(c, i4, value);
+}
+
+#endif

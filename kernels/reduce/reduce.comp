@@ -1,0 +1,97 @@
+// Reduces a chunk of the input per workgroup to one value: sum, maximum or minimum of x, or of x * y.
+// A second dispatch with one workgroup reduces the partial results. NaN anywhere gives NaN.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+#include "grid.glsl"
+#include "memory.glsl"
+#include "numbers.glsl"
+
+// A power of two from 1 to 1024.
+layout(local_size_x = 64, local_size_x_id = 0) in;
+layout(constant_id = 0) const uint group_size = 64;
+// plan::ReduceCombine
+layout(constant_id = 1) const uint combine = 0;
+// 0 reduces x, 1 reduces x * y.
+layout(constant_id = 2) const uint pair = 0;
+
+layout(push_constant, std430) uniform ReduceParams {
+  uint n;
+  uint chunk;
+  uint groups;
+} params;
+
+BRONTES_INPUT(0, in0)
+BRONTES_INPUT(1, in1)
+BRONTES_OUTPUT(2, out0)
+
+shared float partial[group_size];
+
+const uint combine_sum = 0;
+const uint combine_max = 1;
+
+vec4 combined(vec4 a, vec4 b) {
+  if (combine == combine_sum) return a + b;
+  return combine == combine_max ? nan_max(a, b) : nan_min(a, b);
+}
+
+float combined(float a, float b) {
+  if (combine == combine_sum) return a + b;
+  return combine == combine_max ? nan_max(a, b) : nan_min(a, b);
+}
+
+vec4 value4(uint i4) {
+  vec4 x = load4(in0, i4);
+  return pair == 0u ? x : x * load4(in1, i4);
+}
+
+float value1(uint i) {
+  float x = load1(in0, i);
+  return pair == 0u ? x : x * load1(in1, i);
+}
+
+void main() {
+  uint group = group_index();
+  if (group >= params.groups) return;
+  uint lane = gl_LocalInvocationID.x;
+  uint begin = min(group * params.chunk, params.n);
+  uint end = min(begin + params.chunk, params.n);
+
+  float identity = combine == combine_sum ? 0.0 : combine == combine_max ? -BRONTES_INFINITY : BRONTES_INFINITY;
+  vec4 a0 = vec4(identity);
+  vec4 a1 = a0;
+  vec4 a2 = a0;
+  vec4 a3 = a0;
+
+  // Every chunk begins on a vec4; only the last may end inside one.
+  uint end4 = end / 4u;
+  uint at = begin / 4u + lane;
+  while (at + 3u * group_size < end4) {
+    a0 = combined(a0, value4(at));
+    a1 = combined(a1, value4(at + group_size));
+    a2 = combined(a2, value4(at + 2u * group_size));
+    a3 = combined(a3, value4(at + 3u * group_size));
+    at += 4u * group_size;
+  }
+  if (at < end4) a0 = combined(a0, value4(at));
+  if (at + group_size < end4) a1 = combined(a1, value4(at + group_size));
+  if (at + 2u * group_size < end4) a2 = combined(a2, value4(at + 2u * group_size));
+  if (lane == 0u) {
+    uint rest = end4 * 4u;
+    if (rest < end) a3.x = combined(a3.x, value1(rest));
+    if (rest + 1u < end) a3.y = combined(a3.y, value1(rest + 1u));
+    if (rest + 2u < end) a3.z = combined(a3.z, value1(rest + 2u));
+  }
+
+  vec4 a = combined(combined(a0, a1), combined(a2, a3));
+  float mine = combined(combined(a.x, a.y), combined(a.z, a.w));
+  partial[lane] = mine;
+  for (uint width = group_size / 2u; width > 0u; width /= 2u) {
+    barrier();
+    if (lane < width) {
+      mine = combined(mine, partial[lane + width]);
+      partial[lane] = mine;
+    }
+  }
+  if (lane == 0u) store1(out0, group, mine);
+}

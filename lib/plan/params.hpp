@@ -1,0 +1,172 @@
+// The push-constant blocks of the kernels, as C++ sees them, and what a planner must know about each
+// kernel's cost: loop iterations per invocation, shared memory, and output covered by one workgroup.
+//
+// kernels_check.cpp, which kernelgen writes, asserts that every struct here has the size and the
+// member offsets of the block of the same name in the SPIR-V.
+//
+// Two rules hold for every kernel:
+// - Workgroups are numbered linearly, x fastest, over all three axes of the grid; `groups` is how many
+//   the work needs. A grid may be rounded up when it is folded over axes: the surplus does nothing.
+// - Element counts are below 2^31, so that index arithmetic stays inside 32 bits.
+//
+// Iteration bounds are sums over nested and sequential loops and assume that no driver unrolls
+// anything, because lavapipe from Mesa 22 silently ends an invocation's loops after about 65535.
+#pragma once
+
+#include <cstdint>
+
+namespace brontes::plan {
+
+constexpr std::uint32_t ceil_div(std::uint32_t a, std::uint32_t b) noexcept { return a / b + (a % b != 0); }
+
+// Steps of a tree over `width` lanes: ceil(log2(width)).
+constexpr std::uint32_t tree_steps(std::uint32_t width) noexcept {
+  std::uint32_t steps = 0;
+  while ((1u << steps) < width) ++steps;
+  return steps;
+}
+
+// elementwise: a program of up to 8 steps over up to 4 inputs.
+
+inline constexpr std::uint32_t elementwise_max_inputs = 4;
+inline constexpr std::uint32_t elementwise_max_steps = 8;
+inline constexpr std::uint32_t elementwise_max_vectors = 8;
+
+// How output element j finds its element of an input, the value of the constants mode0..mode3. In every
+// mode but `unused` it is element (j / div) % mod; the modes say how much of that is known beforehand.
+enum class ElementwiseMode : std::uint32_t {
+  unused = 0,
+  full = 1,         // element j; the input holds at least n elements
+  scalar = 2,       // element 0
+  row_vec4 = 3,     // div == 1 and mod % 4 == 0
+  column_vec4 = 4,  // div % 4 == 0
+  general = 5,      // any div >= 1 and mod >= 1
+};
+
+struct ElementwiseParams {
+  std::uint32_t n;       // output elements
+  std::uint32_t groups;  // elementwise_groups()
+  std::uint32_t div[4];  // per input, for the modes that read it
+  std::uint32_t mod[4];
+  float p[8];  // the scalars of step s are p[s] and q[s]
+  float q[8];
+};
+
+// The word of one step: its op code (elementwise.def) and its operands, where 0..3 are the external
+// inputs and 4 + s is the result of step s.
+constexpr std::uint32_t elementwise_step(std::uint32_t op, std::uint32_t a = 0, std::uint32_t b = 0) noexcept {
+  return op | a << 8 | b << 16;
+}
+
+constexpr std::uint32_t elementwise_groups(std::uint32_t n, std::uint32_t group_size,
+                                           std::uint32_t vectors) noexcept {
+  return ceil_div(ceil_div(n, 4), group_size * vectors);
+}
+
+constexpr std::uint32_t elementwise_iterations() noexcept { return 0; }
+
+// reduce: one value per workgroup. Workgroup g reduces [g * chunk, min(n, (g + 1) * chunk)) to out[g].
+
+struct ReduceParams {
+  std::uint32_t n;
+  std::uint32_t chunk;   // elements per workgroup, a multiple of 4
+  std::uint32_t groups;  // ceil_div(n, chunk), at least 1: an empty range gives the identity
+};
+
+enum class ReduceCombine : std::uint32_t { sum = 0, max = 1, min = 2 };
+
+constexpr std::uint32_t reduce_iterations(std::uint32_t chunk, std::uint32_t group_size) noexcept {
+  return ceil_div(chunk, 16 * group_size) + tree_steps(group_size);
+}
+
+constexpr std::uint32_t reduce_shared_bytes(std::uint32_t group_size) noexcept { return 4 * group_size; }
+
+// matmul: C[m,n] = alpha * A[m,k] x B over k in [k_begin, k_begin + k_count), plus C if accumulate.
+// B is [k,n], or the weight form W[n,k] of y = x W^T; all row-major. A long k is cut into several
+// dispatches, the later ones with accumulate = 1.
+
+struct MatmulParams {
+  std::uint32_t m, k, n;
+  std::uint32_t k_begin;  // a multiple of 4
+  std::uint32_t k_count;  // a multiple of 4 unless the range ends at k
+  float alpha;
+  std::uint32_t accumulate;
+  std::uint32_t groups;  // row tiles times column tiles
+};
+
+enum class MatmulLayout : std::uint32_t { kn = 0, nk = 1 };  // of B: the constant b_layout
+
+// What one workgroup writes.
+struct MatmulTile {
+  std::uint32_t rows, columns;
+};
+
+// The constant `vectorized` of gemv and tiled: which row strides keep vec4 loads aligned.
+// Bit 0 is for rows of k elements, bit 1 for rows of n.
+constexpr std::uint32_t matmul_vectorized(std::uint32_t k, std::uint32_t n) noexcept {
+  return (k % 4 == 0 ? 1u : 0u) | (n % 4 == 0 ? 2u : 0u);
+}
+
+constexpr std::uint32_t matmul_groups(std::uint32_t m, std::uint32_t n, MatmulTile tile) noexcept {
+  return ceil_div(m, tile.rows) * ceil_div(n, tile.columns);
+}
+
+// naive: one invocation per element of C, in workgroups of group_x columns by group_y rows.
+
+constexpr MatmulTile matmul_naive_tile(std::uint32_t group_x, std::uint32_t group_y) noexcept {
+  return {group_y, group_x};
+}
+
+constexpr std::uint32_t matmul_naive_iterations(std::uint32_t k_count) noexcept { return k_count / 4 + k_count % 4; }
+
+// gemv: m = 1. With W[n,k] all lanes run along k, for `rows` rows of W at a time. With B[k,n] the
+// workgroup is group_size / slices lanes along n, each with 4 columns if n % 4 == 0 and else 1,
+// times `slices` slices of k.
+
+inline constexpr std::uint32_t matmul_gemv_max_rows = 8;
+
+constexpr MatmulTile matmul_gemv_tile(MatmulLayout layout, std::uint32_t vectorized, std::uint32_t group_size,
+                                      std::uint32_t rows, std::uint32_t slices) noexcept {
+  return {1, layout == MatmulLayout::nk ? rows : group_size / slices * ((vectorized & 2) != 0 ? 4 : 1)};
+}
+
+constexpr std::uint32_t matmul_gemv_iterations(MatmulLayout layout, std::uint32_t k_count, std::uint32_t group_size,
+                                               std::uint32_t slices) noexcept {
+  return layout == MatmulLayout::nk ? ceil_div(k_count, 4 * group_size) + tree_steps(group_size)
+                                    : ceil_div(k_count, 4 * slices) + tree_steps(slices);
+}
+
+constexpr std::uint32_t matmul_gemv_shared_bytes(MatmulLayout layout, std::uint32_t group_size,
+                                                 std::uint32_t rows) noexcept {
+  return 4 * group_size * (layout == MatmulLayout::nk ? rows : 4);
+}
+
+// tiled: a workgroup computes tile_m x tile_n elements, each invocation micro_m x micro_n of them,
+// through shared memory, tile_k of k at a time.
+
+struct MatmulTiledShape {
+  std::uint32_t tile_m, tile_n, tile_k;
+  std::uint32_t micro_m, micro_n;  // each 4 or 8
+
+  constexpr std::uint32_t group_size() const noexcept { return tile_m / micro_m * (tile_n / micro_n); }
+
+  // What the kernel asks of its constants.
+  constexpr bool valid() const noexcept {
+    return (micro_m == 4 || micro_m == 8) && (micro_n == 4 || micro_n == 8) && tile_k != 0 && tile_k % 4 == 0 &&
+           tile_m != 0 && tile_m % micro_m == 0 && tile_n != 0 && tile_n % micro_n == 0 &&
+           tile_m * tile_k <= 16 * group_size() && tile_n * tile_k <= 16 * group_size();
+  }
+};
+
+constexpr MatmulTile matmul_tiled_tile(std::uint32_t tile_m, std::uint32_t tile_n) noexcept { return {tile_m, tile_n}; }
+
+constexpr std::uint32_t matmul_tiled_iterations(std::uint32_t k_count, std::uint32_t tile_k) noexcept {
+  return ceil_div(k_count, tile_k) * (1 + tile_k / 4);
+}
+
+constexpr std::uint32_t matmul_tiled_shared_bytes(std::uint32_t tile_m, std::uint32_t tile_n,
+                                                  std::uint32_t tile_k) noexcept {
+  return 4 * tile_k * (tile_m + 4 + tile_n + 4);
+}
+
+}  // namespace brontes::plan

@@ -1,0 +1,544 @@
+#!/usr/bin/env python3
+"""Turns compute kernels into C++.
+
+compile  one GLSL source -> one optimised, validated SPIR-V module and its depfile
+embed    all the modules -> kernels.hpp, kernels.cpp, kernels_check.cpp
+
+Everything the C++ side knows about a kernel (bindings, access, push constants, specialization
+constants, subgroup use) is read from the SPIR-V itself. Output depends on nothing but the input:
+no paths, no dates, sorted order.
+"""
+
+import argparse
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+
+class KernelError(Exception):
+    """A problem with a kernel, worded for whoever wrote it."""
+
+
+# Writing files
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Replaces path as a whole, or leaves it as it was."""
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".kernelgen-")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+# compile
+
+
+def run(what: str, source: str, command: List[str]) -> None:
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except OSError as error:
+        raise KernelError(f"{source}: cannot run {command[0]}: {error.strerror}")
+    if done.returncode != 0:
+        raise KernelError(f"{source}: {what} failed (status {done.returncode})\n{done.stdout.rstrip()}")
+
+
+def dependencies(depfile_text: str) -> List[str]:
+    """The prerequisites of a make-style rule, whatever its target."""
+    text = depfile_text.replace("\\\n", " ")
+    _, _, right = text.partition(": ")
+    return [part.replace("\\ ", " ") for part in re.findall(r"(?:\\ |\S)+", right)]
+
+
+def command_compile(args: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="kernelgen-") as scratch:
+        raw, optimised, deps = (os.path.join(scratch, name) for name in ("raw.spv", "opt.spv", "raw.d"))
+        environment = ["--target-env", args.target_env]
+        run("glslang", args.source,
+            [args.glslang, "--quiet", *environment, "-S", "comp", "--depfile", deps,
+             *("-I" + folder for folder in args.include), *("-D" + define for define in args.define),
+             "-o", raw, args.source])
+        run("spirv-opt", args.source, [args.spirv_opt, "-O", "--target-env=" + args.target_env, raw, "-o", optimised])
+        run("spirv-val", args.source, [args.spirv_val, *environment, optimised])
+        with open(optimised, "rb") as module:
+            words = module.read()
+        with open(deps, encoding="utf-8") as rule:
+            needed = sorted(set(dependencies(rule.read())))
+    if args.depfile:
+        escaped = " ".join(name.replace(" ", "\\ ") for name in needed)
+        write_atomically(args.depfile, f"{args.output}: {escaped}\n".encode())
+    write_atomically(args.output, words)
+
+
+# Reading SPIR-V
+
+MAGIC = 0x07230203
+
+# Opcodes
+OP_NAME, OP_MEMBER_NAME, OP_ENTRY_POINT, OP_EXECUTION_MODE, OP_CAPABILITY = 5, 6, 15, 16, 17
+OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR = 20, 21, 22, 23
+OP_TYPE_ARRAY, OP_TYPE_RUNTIME_ARRAY, OP_TYPE_STRUCT, OP_TYPE_POINTER = 28, 29, 30, 32
+OP_CONSTANT, OP_SPEC_TRUE, OP_SPEC_FALSE, OP_SPEC_CONSTANT, OP_SPEC_COMPOSITE = 43, 48, 49, 50, 51
+OP_VARIABLE, OP_DECORATE, OP_MEMBER_DECORATE = 59, 71, 72
+# SourceContinued, Source, SourceExtension, Name, MemberName, String, Line, NoLine, ModuleProcessed
+DEBUG_OPCODES = {2, 3, 4, OP_NAME, OP_MEMBER_NAME, 7, 8, 317, 330}
+
+# Decorations
+SPEC_ID, ARRAY_STRIDE, BUILT_IN, NON_WRITABLE, NON_READABLE, BINDING, DESCRIPTOR_SET, OFFSET = 1, 6, 11, 24, 25, 33, 34, 35
+BUILT_IN_WORKGROUP_SIZE = 25
+
+# Storage classes
+UNIFORM_CONSTANT, UNIFORM, PUSH_CONSTANT, STORAGE_BUFFER = 0, 2, 9, 12
+
+# GroupNonUniform and its family, then the older subgroup ballot and vote
+SUBGROUP_CAPABILITIES = set(range(61, 69)) | {4423, 4431}
+
+NO_SPEC_ID = 0xFFFFFFFF
+
+
+@dataclass
+class Binding:
+    number: int
+    name: str
+    reads: bool = False
+    writes: bool = False
+
+    @property
+    def access(self) -> str:
+        return "read_write" if self.reads and self.writes else "write" if self.writes else "read"
+
+
+@dataclass
+class Member:
+    name: str
+    offset: int
+    size: int
+    scalar: str
+
+
+@dataclass
+class PushBlock:
+    name: str
+    size: int
+    members: List[Member]
+
+
+@dataclass
+class SpecConstant:
+    number: int
+    name: str
+    default_bits: int
+
+
+@dataclass
+class Kernel:
+    name: str
+    words: List[int]
+    bindings: List[Binding]
+    constants: List[SpecConstant]
+    push: Optional[PushBlock]
+    local_size_ids: Tuple[int, int, int]
+    subgroups: bool
+
+
+def text_of(words: List[int]) -> Tuple[str, int]:
+    """A SPIR-V literal string and the number of words it takes."""
+    raw = struct.pack(f"<{len(words)}I", *words)
+    end = raw.index(b"\0")
+    return raw[:end].decode("utf-8"), end // 4 + 1
+
+
+@dataclass
+class Module:
+    """The parts of a module that reflection needs, indexed by result id."""
+
+    words: List[int]
+    names: Dict[int, str] = field(default_factory=dict)
+    member_names: Dict[Tuple[int, int], str] = field(default_factory=dict)
+    decorations: Dict[int, Dict[int, List[int]]] = field(default_factory=dict)
+    member_decorations: Dict[Tuple[int, int], Dict[int, List[int]]] = field(default_factory=dict)
+    types: Dict[int, Tuple[int, List[int]]] = field(default_factory=dict)
+    constants: Dict[int, int] = field(default_factory=dict)
+    spec_constants: Dict[int, int] = field(default_factory=dict)
+    composites: Dict[int, List[int]] = field(default_factory=dict)
+    variables: List[Tuple[int, int, int]] = field(default_factory=list)
+    capabilities: set = field(default_factory=set)
+    entry_points: List[str] = field(default_factory=list)
+
+    def instructions(self):
+        at = 5
+        while at < len(self.words):
+            length, opcode = self.words[at] >> 16, self.words[at] & 0xFFFF
+            if length == 0 or at + length > len(self.words):
+                raise KernelError("the SPIR-V is cut short")
+            yield opcode, self.words[at + 1:at + length], self.words[at:at + length]
+            at += length
+
+    @classmethod
+    def parse(cls, data: bytes) -> "Module":
+        if len(data) < 20 or len(data) % 4 != 0 or struct.unpack_from("<I", data)[0] != MAGIC:
+            raise KernelError("not a SPIR-V module")
+        module = cls(list(struct.unpack(f"<{len(data) // 4}I", data)))
+        for opcode, operands, _ in module.instructions():
+            module.take(opcode, operands)
+        return module
+
+    def take(self, opcode: int, operands: List[int]) -> None:
+        if opcode == OP_NAME:
+            self.names[operands[0]] = text_of(operands[1:])[0]
+        elif opcode == OP_MEMBER_NAME:
+            self.member_names[operands[0], operands[1]] = text_of(operands[2:])[0]
+        elif opcode == OP_CAPABILITY:
+            self.capabilities.add(operands[0])
+        elif opcode == OP_ENTRY_POINT:
+            self.entry_points.append(text_of(operands[2:])[0])
+        elif opcode == OP_DECORATE:
+            self.decorations.setdefault(operands[0], {})[operands[1]] = operands[2:]
+        elif opcode == OP_MEMBER_DECORATE:
+            self.member_decorations.setdefault((operands[0], operands[1]), {})[operands[2]] = operands[3:]
+        elif opcode in (OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_ARRAY,
+                        OP_TYPE_RUNTIME_ARRAY, OP_TYPE_STRUCT, OP_TYPE_POINTER):
+            self.types[operands[0]] = (opcode, operands[1:])
+        elif opcode == OP_CONSTANT:
+            self.constants[operands[1]] = operands[2]
+        elif opcode == OP_SPEC_CONSTANT:
+            self.spec_constants[operands[1]] = operands[2]
+        elif opcode in (OP_SPEC_TRUE, OP_SPEC_FALSE):
+            self.spec_constants[operands[1]] = int(opcode == OP_SPEC_TRUE)
+        elif opcode == OP_SPEC_COMPOSITE:
+            self.composites[operands[1]] = operands[2:]
+        elif opcode == OP_VARIABLE:
+            self.variables.append((operands[1], operands[0], operands[2]))
+
+    def stripped(self) -> List[int]:
+        kept = self.words[:5]
+        for opcode, _, whole in self.instructions():
+            if opcode not in DEBUG_OPCODES:
+                kept.extend(whole)
+        return kept
+
+    def decoration(self, target: int, which: int) -> Optional[List[int]]:
+        return self.decorations.get(target, {}).get(which)
+
+    def size_of(self, type_id: int) -> int:
+        opcode, operands = self.types[type_id]
+        if opcode in (OP_TYPE_INT, OP_TYPE_FLOAT):
+            return operands[0] // 8
+        if opcode == OP_TYPE_VECTOR:
+            return self.size_of(operands[0]) * operands[1]
+        if opcode == OP_TYPE_ARRAY:
+            return self.decorations[type_id][ARRAY_STRIDE][0] * self.constants[operands[1]]
+        raise KernelError("a push constant member is neither a scalar, a vector nor an array of them")
+
+    def scalar_of(self, type_id: int) -> str:
+        opcode, operands = self.types[type_id]
+        if opcode in (OP_TYPE_ARRAY, OP_TYPE_VECTOR):
+            return self.scalar_of(operands[0])
+        if opcode == OP_TYPE_FLOAT and operands[0] == 32:
+            return "float"
+        if opcode == OP_TYPE_INT and operands[0] == 32:
+            return "std::int32_t" if operands[1] else "std::uint32_t"
+        raise KernelError("a push constant member is not made of 32-bit numbers")
+
+
+def reflect_bindings(module: Module) -> List[Binding]:
+    found: Dict[int, Binding] = {}
+    for variable, pointer, storage in module.variables:
+        number = module.decoration(variable, BINDING)
+        if number is None:
+            continue
+        if module.decoration(variable, DESCRIPTOR_SET) not in (None, [0]):
+            raise KernelError(f"binding {number[0]} is not in descriptor set 0")
+        block = module.types[pointer][1][1]
+        block_name = module.names.get(block) or module.names.get(variable) or ""
+        # memory.glsl names the views of a slot SLOT_scalars_view and SLOT_vectors_view.
+        name = re.sub(r"_(scalars|vectors)_view$", "", block_name)
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise KernelError(f"binding {number[0]} has no name in the SPIR-V")
+        opcode, members = module.types[block]
+        if opcode != OP_TYPE_STRUCT:
+            members = []
+
+        def is_marked(which: int) -> bool:
+            if module.decoration(variable, which) is not None:
+                return True
+            return bool(members) and all(which in module.member_decorations.get((block, i), {})
+                                         for i in range(len(members)))
+
+        binding = found.setdefault(number[0], Binding(number[0], name))
+        if binding.name != name:
+            raise KernelError(f"binding {number[0]} is both '{binding.name}' and '{name}'")
+        binding.reads |= not is_marked(NON_READABLE)
+        binding.writes |= storage == STORAGE_BUFFER and not is_marked(NON_WRITABLE)
+    return [found[number] for number in sorted(found)]
+
+
+def reflect_constants(module: Module) -> List[SpecConstant]:
+    found: Dict[int, SpecConstant] = {}
+    for constant, bits in module.spec_constants.items():
+        number = module.decoration(constant, SPEC_ID)
+        if number is None:
+            continue
+        # A workgroup size and the constant naming it share an id and are two constants in SPIR-V.
+        known = found.setdefault(number[0], SpecConstant(number[0], "", bits))
+        name = module.names.get(constant, "")
+        if known.default_bits != bits or (known.name and name and known.name != name):
+            raise KernelError(f"specialization constant {number[0]} is declared twice, differently")
+        known.name = known.name or name
+    for constant in found.values():
+        if not constant.name:
+            raise KernelError(f"specialization constant {constant.number} has no name: declare it with constant_id")
+    return [found[number] for number in sorted(found)]
+
+
+def reflect_push(module: Module) -> Optional[PushBlock]:
+    blocks = {pointer for _, pointer, storage in module.variables if storage == PUSH_CONSTANT}
+    if not blocks:
+        return None
+    struct_id = module.types[blocks.pop()][1][1]
+    members = []
+    for index, type_id in enumerate(module.types[struct_id][1]):
+        members.append(Member(module.member_names[struct_id, index],
+                              module.member_decorations[struct_id, index][OFFSET][0],
+                              module.size_of(type_id), module.scalar_of(type_id)))
+    size = max(member.offset + member.size for member in members)
+    if size > 128:
+        raise KernelError(f"{size} bytes of push constants; Vulkan guarantees no more than 128")
+    return PushBlock(module.names[struct_id], size, members)
+
+
+def reflect_local_size(module: Module) -> Tuple[int, int, int]:
+    for composite, parts in module.composites.items():
+        if module.decoration(composite, BUILT_IN) == [BUILT_IN_WORKGROUP_SIZE]:
+            ids = [module.decoration(part, SPEC_ID) for part in parts]
+            x, y, z = (NO_SPEC_ID if number is None else number[0] for number in ids)
+            return x, y, z
+    return NO_SPEC_ID, NO_SPEC_ID, NO_SPEC_ID
+
+
+def reflect(name: str, data: bytes) -> Kernel:
+    module = Module.parse(data)
+    if module.entry_points != ["main"]:
+        raise KernelError("there must be one entry point, called main")
+    kernel = Kernel(name, module.stripped(), reflect_bindings(module), reflect_constants(module),
+                    reflect_push(module), reflect_local_size(module),
+                    bool(module.capabilities & SUBGROUP_CAPABILITIES))
+    names = [item.name for item in (*kernel.bindings, *kernel.constants)]
+    repeated = sorted({item for item in names if names.count(item) > 1})
+    if repeated:
+        raise KernelError(f"the name '{repeated[0]}' means two things")
+    return kernel
+
+
+# Writing C++
+
+NOTICE = "// Generated by tools/kernelgen.py from the kernels' SPIR-V. Changes here are lost.\n"
+
+
+def header(kernels: List[Kernel]) -> str:
+    out = [NOTICE, """#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace brontes::kernels {
+
+""", "enum class Id : std::uint16_t {\n"]
+    out += [f"  {kernel.name},\n" for kernel in kernels]
+    out.append(f"""}};
+
+inline constexpr std::size_t count = {len(kernels)};
+
+enum class Access : std::uint8_t {{ read, write, read_write }};
+
+// A slot of descriptor set 0; always a storage buffer.
+struct Binding {{
+  std::uint32_t binding;
+  Access access;
+  const char* name;
+}};
+
+struct SpecConstant {{
+  std::uint32_t id;
+  std::uint32_t default_bits;
+  const char* name;
+}};
+
+template <class T>
+struct View {{
+  const T* data;
+  std::size_t size;
+
+  constexpr const T* begin() const noexcept {{ return data; }}
+  constexpr const T* end() const noexcept {{ return data + size; }}
+  constexpr const T& operator[](std::size_t index) const noexcept {{ return data[index]; }}
+}};
+
+struct Kernel {{
+  const char* name;
+  View<std::uint32_t> words;
+  View<Binding> bindings;
+  View<SpecConstant> constants;
+  std::uint32_t push_bytes;
+  bool subgroups;  // it uses subgroup operations
+}};
+
+const Kernel& get(Id id) noexcept;
+
+// In local_size_ids: this axis of the workgroup is not specialized.
+inline constexpr std::uint32_t no_constant = {NO_SPEC_ID:#x};
+""")
+    for kernel in kernels:
+        out.append(f"\nnamespace {kernel.name} {{\n")
+        if kernel.bindings:
+            items = ", ".join(f"{item.name} = {item.number}" for item in kernel.bindings)
+            out.append(f"enum Binding : std::uint32_t {{ {items} }};\n")
+        if kernel.constants:
+            out.append("enum Constant : std::uint32_t {\n")
+            out += [f"  {item.name} = {item.number},\n" for item in kernel.constants]
+            out.append("};\n")
+        axes = ", ".join("no_constant" if axis == NO_SPEC_ID else str(axis) for axis in kernel.local_size_ids)
+        out.append(f"inline constexpr std::uint32_t local_size_ids[3] = {{{axes}}};\n")
+        out.append(f"inline constexpr std::uint32_t push_bytes = {kernel.push.size if kernel.push else 0};\n")
+        out.append(f"}}  // namespace {kernel.name}\n")
+    out.append("\n}  // namespace brontes::kernels\n")
+    return "".join(out)
+
+
+def view(kernel: Kernel, what: str, items: list) -> str:
+    return f"{{{kernel.name}_{what}, {len(items)}}}" if items else "{nullptr, 0}"
+
+
+def source(kernels: List[Kernel]) -> str:
+    out = [NOTICE, '#include "kernels.hpp"\n\nnamespace brontes::kernels {\nnamespace {\n']
+    for kernel in kernels:
+        out.append(f"\nconstexpr std::uint32_t {kernel.name}_words[] = {{\n")
+        for at in range(0, len(kernel.words), 10):
+            out.append("  " + " ".join(f"{word:#x}," for word in kernel.words[at:at + 10]) + "\n")
+        out.append("};\n")
+        if kernel.bindings:
+            out.append(f"constexpr Binding {kernel.name}_bindings[] = {{\n")
+            out += [f'  {{{item.number}, Access::{item.access}, "{item.name}"}},\n' for item in kernel.bindings]
+            out.append("};\n")
+        if kernel.constants:
+            out.append(f"constexpr SpecConstant {kernel.name}_constants[] = {{\n")
+            out += [f'  {{{item.number}, {item.default_bits:#x}, "{item.name}"}},\n' for item in kernel.constants]
+            out.append("};\n")
+    out.append("\nconstexpr Kernel all[] = {\n")
+    for kernel in kernels:
+        out.append(f'  {{"{kernel.name}", {view(kernel, "words", kernel.words)}, '
+                   f'{view(kernel, "bindings", kernel.bindings)},\n   {view(kernel, "constants", kernel.constants)}, '
+                   f'{kernel.push.size if kernel.push else 0}, {"true" if kernel.subgroups else "false"}}},\n')
+    out.append("""};
+static_assert(sizeof all / sizeof all[0] == count);
+
+}  // namespace
+
+const Kernel& get(Id id) noexcept { return all[static_cast<std::size_t>(id)]; }
+
+}  // namespace brontes::kernels
+""")
+    return "".join(out)
+
+
+def checks(kernels: List[Kernel]) -> str:
+    blocks: Dict[str, Tuple[Kernel, PushBlock]] = {}
+    for kernel in kernels:
+        if kernel.push is None:
+            continue
+        owner, known = blocks.setdefault(kernel.push.name, (kernel, kernel.push))
+        if known != kernel.push:
+            raise KernelError(f"{owner.name} and {kernel.name} lay out {known.name} differently")
+    out = [NOTICE, """// Fails to compile where a struct in plan/params.hpp is not the push-constant block of the same name.
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels.hpp"
+#include "plan/params.hpp"
+
+namespace brontes::plan {
+"""]
+    for name in sorted(blocks):
+        block = blocks[name][1]
+        out.append(f"\nstatic_assert(std::is_standard_layout_v<{name}> && std::is_trivially_copyable_v<{name}>);\n")
+        out.append(f"static_assert(sizeof({name}) == {block.size});\n")
+        for member in block.members:
+            out.append(f"static_assert(offsetof({name}, {member.name}) == {member.offset});\n")
+            out.append(f"static_assert(sizeof({name}::{member.name}) == {member.size});\n")
+            out.append(f"static_assert(std::is_same_v<std::remove_all_extents_t<decltype({name}::{member.name})>, "
+                       f"{member.scalar}>);\n")
+    out.append("\n")
+    for kernel in kernels:
+        if kernel.push:
+            out.append(f"static_assert(kernels::{kernel.name}::push_bytes == sizeof({kernel.push.name}));\n")
+    out.append("\n}  // namespace brontes::plan\n")
+    return "".join(out)
+
+
+def command_embed(args: argparse.Namespace) -> None:
+    kernels: Dict[str, Kernel] = {}
+    for item in args.modules:
+        name, separator, path = item.partition("=")
+        if not separator or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            raise KernelError(f"'{item}' is not NAME=FILE with a snake_case name")
+        if name in kernels:
+            raise KernelError(f"two kernels are called {name}")
+        try:
+            with open(path, "rb") as module:
+                kernels[name] = reflect(name, module.read())
+        except OSError as error:
+            raise KernelError(f"{path}: {error.strerror}")
+        except KernelError as error:
+            raise KernelError(f"kernel {name}: {error}")
+    ordered = [kernels[name] for name in sorted(kernels)]
+    texts = [(args.hpp, header(ordered)), (args.cpp, source(ordered)), (args.check, checks(ordered))]
+    for path, text in texts:
+        write_atomically(path, text.encode())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    one = commands.add_parser("compile", help="GLSL to SPIR-V")
+    one.add_argument("--glslang", default="glslangValidator")
+    one.add_argument("--spirv-opt", default="spirv-opt")
+    one.add_argument("--spirv-val", default="spirv-val")
+    one.add_argument("--target-env", default="vulkan1.1")
+    one.add_argument("-I", dest="include", action="append", default=[], metavar="FOLDER")
+    one.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
+    one.add_argument("--depfile")
+    one.add_argument("-o", dest="output", required=True)
+    one.add_argument("source")
+    one.set_defaults(run=command_compile)
+
+    every = commands.add_parser("embed", help="SPIR-V to C++")
+    every.add_argument("--hpp", required=True)
+    every.add_argument("--cpp", required=True)
+    every.add_argument("--check", required=True)
+    every.add_argument("modules", nargs="+", metavar="NAME=FILE")
+    every.set_defaults(run=command_embed)
+
+    args = parser.parse_args()
+    try:
+        args.run(args)
+    except KernelError as error:
+        print(f"kernelgen: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
