@@ -1,0 +1,98 @@
+#include "api/access.hpp"
+#include "submit/transfer.hpp"
+
+#include <string>
+
+namespace brontes {
+namespace {
+
+Result<std::shared_ptr<vk::Allocation>> allocate(const Device& device, const Shape& shape, const char* call) {
+  const auto& context = DeviceAccess::context(device);
+  if (!context) return Error(Errc::invalid_argument, std::string(call) + ": the Device has been moved from");
+  if (!shape.valid() || shape.rank() == 0) {
+    return Error(Errc::invalid_argument, std::string(call) + ": a shape has 1 to 4 dims, none of them negative");
+  }
+  const std::uint64_t count = shape.count();
+  if (count > Shape::no_count / size_of(DType::f32)) {
+    return Error(Errc::size_overflow, std::string(call) + ": the size of " + to_string(shape) +
+                                          " does not fit in 64 bits");
+  }
+  const std::uint64_t bytes = count * size_of(DType::f32);
+  const std::uint64_t most = context->traits().max_storage_range;
+  if (bytes > most) {
+    return Error(Errc::limit_exceeded, std::string(call) + ": " + to_string(shape) + " takes " +
+                                           std::to_string(bytes) + " bytes, and this device takes at most " +
+                                           std::to_string(most) + " per tensor (maxStorageBufferRange)");
+  }
+  return context->memory().allocate(context, bytes, vk::MemoryUse::device, "brontes buffer");
+}
+
+// What write() and read() share: the buffer's memory, once the range has been found to be inside.
+Error check_range(const char* call, const Buffer& buffer, const void* data, std::uint64_t first,
+                  std::uint64_t count) {
+  if (!BufferAccess::memory(buffer)) {
+    return Error(Errc::invalid_argument, std::string(call) + ": the Buffer has been moved from");
+  }
+  if (data == nullptr && count != 0) {
+    return Error(Errc::null_data, std::string(call) + ": a null pointer for " + std::to_string(count) + " elements");
+  }
+  if (first > buffer.size() || count > buffer.size() - first) {
+    return Error(Errc::shape_mismatch, std::string(call) + ": elements " + std::to_string(first) + " to " +
+                                           std::to_string(first) + " + " + std::to_string(count) +
+                                           " are not inside a buffer of " + std::to_string(buffer.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Buffer::Buffer(std::shared_ptr<vk::Allocation> memory, Shape shape) noexcept
+    : memory_(std::move(memory)), shape_(shape) {}
+Buffer::Buffer(Buffer&&) noexcept = default;
+Buffer& Buffer::operator=(Buffer&&) noexcept = default;
+Buffer::~Buffer() = default;
+
+Result<Buffer> Buffer::create(const Device& device, Shape shape) {
+  auto memory = allocate(device, shape, "Buffer::create");
+  if (!memory) return memory.error();
+  if (Error e = submit::clear(**memory)) return e;
+  return Buffer(std::move(*memory), shape);
+}
+
+Result<Buffer> Buffer::from(const Device& device, Span<const float> data, Shape shape) {
+  if (data.data() == nullptr && !data.empty()) {
+    return Error(Errc::null_data, "Buffer::from: a null pointer for " + std::to_string(data.size()) + " elements");
+  }
+  if (shape.rank() == 0) {
+    if (data.empty()) {
+      return Error(Errc::empty_input, "Buffer::from: no data; a buffer of 0 elements needs an explicit shape");
+    }
+    shape = Shape(data.size());
+  }
+  if (shape.valid() && shape.count() != data.size()) {
+    return Error(Errc::shape_mismatch, "Buffer::from: " + std::to_string(data.size()) + " elements of data for " +
+                                           to_string(shape));
+  }
+  auto memory = allocate(device, shape, "Buffer::from");
+  if (!memory) return memory.error();
+  if (Error e = submit::write(**memory, 0, data.data(), data.size() * sizeof(float))) return e;
+  return Buffer(std::move(*memory), shape);
+}
+
+Error Buffer::write(Span<const float> data, std::uint64_t first) {
+  if (Error e = check_range("Buffer::write", *this, data.data(), first, data.size())) return e;
+  return submit::write(*memory_, first * sizeof(float), data.data(), data.size() * sizeof(float));
+}
+
+Error Buffer::read(Span<float> out, std::uint64_t first) const {
+  if (Error e = check_range("Buffer::read", *this, out.data(), first, out.size())) return e;
+  return submit::read(*memory_, first * sizeof(float), out.data(), out.size() * sizeof(float));
+}
+
+Result<std::vector<float>> Buffer::read() const {
+  std::vector<float> out(size());
+  if (Error e = read(out)) return e;
+  return out;
+}
+
+}  // namespace brontes

@@ -1,0 +1,39 @@
+#define VK_NO_PROTOTYPES
+#include <brontes/vulkan.hpp>
+
+#include "api/access.hpp"
+
+namespace brontes::vulkan {
+
+Handles handles(const Device& device) noexcept {
+  vk::Context& context = *DeviceAccess::context(device);
+  return {context.instance().get_instance_proc_addr,
+          context.instance().handle,
+          context.physical().handle,
+          context.device(),
+          context.queue().handle(),
+          context.physical().queue_family};
+}
+
+std::unique_lock<std::mutex> lock_queue(const Device& device) {
+  return std::unique_lock(DeviceAccess::context(device)->queue().mutex());
+}
+
+Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& options) {
+  if (external.get_instance_proc_addr == nullptr || external.instance == VK_NULL_HANDLE ||
+      external.physical_device == VK_NULL_HANDLE || external.device == VK_NULL_HANDLE ||
+      external.queue == VK_NULL_HANDLE) {
+    return Error(Errc::invalid_argument, "adopt: every handle of ExternalDevice must be given");
+  }
+  auto context = vk::Context::adopt({external.get_instance_proc_addr, external.instance, external.physical_device,
+                                     external.device, external.queue, external.queue_family},
+                                    options);
+  if (!context) return context.error();
+  return DeviceAccess::make(std::move(*context));
+}
+
+BufferRegion region(const Buffer& buffer) noexcept {
+  return {BufferAccess::memory(buffer)->buffer(), 0, buffer.bytes()};
+}
+
+}  // namespace brontes::vulkan

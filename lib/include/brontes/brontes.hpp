@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// Everything but vulkan.hpp, which needs the Vulkan headers.
+#include <brontes/batch.hpp>
+#include <brontes/buffer.hpp>
+#include <brontes/device.hpp>
+#include <brontes/error.hpp>
+#include <brontes/matmul.hpp>
+#include <brontes/ops.hpp>
+#include <brontes/pipeline_cache.hpp>
+#include <brontes/tensor.hpp>
+#include <brontes/version.hpp>

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <brontes/error.hpp>
+#include <brontes/export.hpp>
+#include <brontes/pipeline_cache.hpp>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace brontes {
+
+namespace vk {
+class Context;
+}
+
+enum class DeviceType : std::uint8_t { other, integrated_gpu, discrete_gpu, virtual_gpu, cpu };
+
+/// "discrete GPU", "CPU driver" and so on. Never null.
+BRONTES_API const char* to_string(DeviceType type) noexcept;
+
+enum class Severity : std::uint8_t { info, warning, error };
+
+/// Receives validation messages and the library's own notes. May be called from any thread that
+/// uses the device, also during Device::open; must not call back into the library.
+using MessageCallback = std::function<void(Severity severity, const std::string& text)>;
+
+enum class Toggle : std::uint8_t { automatic, off, on };
+
+/// Pretend that the device can do less than it can, to walk the paths of smaller devices in a test.
+/// Zero and false leave the device's own value; values above it have no effect.
+struct SimulatedLimits {
+  std::uint32_t max_group_count = 0;        ///< workgroups per axis of one dispatch
+  std::uint32_t max_group_invocations = 0;  ///< invocations of one workgroup; at least 1
+  std::uint32_t max_shared_bytes = 0;       ///< shared memory of one workgroup
+  std::uint64_t max_storage_range = 0;      ///< bytes of one tensor
+  std::uint32_t max_loop_iterations = 0;    ///< loop iterations of one invocation
+  bool staged_memory = false;               ///< no mapped device memory: everything goes through staging
+};
+
+struct DeviceOptions {
+  /// Which device: an index into Device::list(), a part of the name (any case), or a UUID in hex
+  /// with or without dashes. Empty: the environment variable BRONTES_DEVICE, read the same way, and
+  /// if that is empty too the best device: discrete, integrated, virtual, CPU, in that order.
+  std::string select;
+
+  /// False refuses CPU drivers (lavapipe, SwiftShader): Errc::no_device instead of a slow surprise.
+  bool allow_cpu = true;
+
+  /// The Khronos validation layer with synchronization validation. Automatic: the environment
+  /// variable BRONTES_VALIDATION (0 or 1), else the build option `validation`. Asked for and not
+  /// installed: Errc::unsupported when `on`, a note when automatic.
+  Toggle validation = Toggle::automatic;
+
+  /// Empty: validation messages go to stderr and notes are dropped.
+  MessageCallback on_message;
+
+  PipelineCacheOptions pipeline_cache;
+  SimulatedLimits simulate;
+};
+
+/// One Vulkan device, as Device::list() and Device::info() describe it.
+struct DeviceInfo {
+  std::uint32_t index = 0;  ///< position in Device::list()
+  std::string name;
+  DeviceType type = DeviceType::other;
+  std::string driver;       ///< driver name and version, in the driver's words
+  std::uint32_t vendor_id = 0;
+  std::uint32_t device_id = 0;
+  std::uint32_t driver_version = 0;
+  std::uint32_t api_version = 0;  ///< as Vulkan packs it
+  std::array<std::uint8_t, 16> uuid{};
+  bool suitable = false;    ///< meets the baseline: Vulkan 1.2, a compute queue, timeline semaphores
+  std::string unsuitable_because;  ///< empty when suitable
+
+  std::uint32_t subgroup_size = 0;
+  std::uint32_t max_group_invocations = 0;
+  std::uint32_t max_shared_bytes = 0;
+  std::array<std::uint32_t, 3> max_group_count{};
+  std::uint64_t max_storage_range = 0;  ///< bytes of the largest tensor
+  /// Device memory is host-visible and cached, so uploads and reads need no staging copy. Known for
+  /// an open Device only.
+  bool mapped_memory = false;
+};
+
+/// Counts since the device was opened. Exact.
+struct DeviceStats {
+  std::uint64_t pipelines_created = 0;    ///< VkPipeline objects; at most one per kernel and specialization
+  std::uint64_t pipelines_requested = 0;  ///< how often a pipeline was asked for
+  std::uint64_t submits = 0;              ///< vkQueueSubmit calls
+  std::uint64_t allocations = 0;          ///< device memory blocks asked for, ever
+  std::uint64_t live_buffers = 0;         ///< VkBuffer objects now alive
+  std::uint64_t live_bytes = 0;           ///< their bytes
+};
+
+/// A Vulkan device, its queue, memory and pipelines.
+///
+/// Batches and Buffers keep what they need of it alive, so objects may be destroyed in any order.
+///
+/// Thread-safety: every method may be called from any thread at any time.
+class BRONTES_API Device {
+ public:
+  /// Opens the best device, or the one the options choose.
+  /// Fails with no_loader, no_driver or no_device (the message lists what was found and why it was
+  /// refused), unsupported, or whatever the driver reports.
+  static Result<Device> open(const DeviceOptions& options = {});
+
+  /// Every device the Vulkan loader knows, suitable or not, in the loader's order.
+  static Result<std::vector<DeviceInfo>> list();
+
+  Device(Device&&) noexcept;
+  Device& operator=(Device&&) noexcept;
+  ~Device();
+
+  const DeviceInfo& info() const noexcept;
+  DeviceStats stats() const noexcept;
+
+  /// What became of the pipeline-cache file at open.
+  PipelineCacheStatus pipeline_cache() const;
+  /// Writes the pipeline cache now. Errc::io when the file cannot be written, Errc::invalid_argument
+  /// when the cache is off.
+  Error save_pipeline_cache() const;
+
+ private:
+  friend struct DeviceAccess;
+  explicit Device(std::shared_ptr<vk::Context> context) noexcept;
+  std::shared_ptr<vk::Context> context_;
+};
+
+}  // namespace brontes

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <brontes/export.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace brontes {
+
+/// Element type of a value. One today; ops state which types they take.
+enum class DType : std::uint8_t { f32 };
+
+/// Bytes of one element.
+constexpr std::size_t size_of(DType) noexcept { return 4; }
+
+/// A view of contiguous elements owned by somebody else: std::span for C++17.
+/// Made from a pointer and a count, an array, or anything with data() and size().
+template <class T>
+class Span {
+ public:
+  constexpr Span() noexcept = default;
+  constexpr Span(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  template <std::size_t N>
+  constexpr Span(T (&array)[N]) noexcept : data_(array), size_(N) {}  // NOLINT: implicit by design
+  template <class C,
+            class = std::enable_if_t<
+                std::is_convertible_v<decltype(std::declval<C&>().data()), T*> &&
+                std::is_convertible_v<decltype(std::declval<C&>().size()), std::size_t>>>
+  constexpr Span(C&& container) noexcept  // NOLINT: implicit by design
+      : data_(container.data()), size_(container.size()) {}
+
+  constexpr T* data() const noexcept { return data_; }
+  constexpr std::size_t size() const noexcept { return size_; }
+  constexpr bool empty() const noexcept { return size_ == 0; }
+  constexpr T* begin() const noexcept { return data_; }
+  constexpr T* end() const noexcept { return data_ + size_; }
+  constexpr T& operator[](std::size_t index) const noexcept { return data_[index]; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// The extents of a value, outermost first: {rows, cols} is row-major. One to four dims; any of them
+/// may be zero. Negative numbers and more than four dims make a Shape that no op accepts.
+class Shape {
+ public:
+  static constexpr std::size_t max_rank = 4;
+
+  /// Rank 0: "no shape given".
+  constexpr Shape() noexcept = default;
+
+  template <class... Dims, class = std::enable_if_t<(sizeof...(Dims) > 0) &&
+                                                    (std::is_integral_v<std::decay_t<Dims>> && ...)>>
+  constexpr Shape(Dims... dims) noexcept {  // NOLINT: implicit, so that upload(data, {2, 3}) works
+    (push(dims), ...);
+  }
+
+  constexpr std::size_t rank() const noexcept { return rank_; }
+  /// Extent of one dim; 1 for dims past the rank.
+  constexpr std::uint64_t operator[](std::size_t dim) const noexcept {
+    return dim < rank_ && dim < max_rank ? dims_[dim] : 1;
+  }
+  /// False for negative extents and for more than four dims.
+  constexpr bool valid() const noexcept { return valid_ && rank_ <= max_rank; }
+  /// The product of the extents, or no_count when it does not fit in 64 bits.
+  constexpr std::uint64_t count() const noexcept {
+    std::uint64_t total = 1;
+    bool zero = false;
+    bool overflow = false;
+    for (std::size_t i = 0; i < rank_ && i < max_rank; ++i) {
+      if (dims_[i] == 0) {
+        zero = true;
+      } else if (total > no_count / dims_[i]) {
+        overflow = true;
+      } else {
+        total *= dims_[i];
+      }
+    }
+    return zero ? 0 : overflow ? no_count : total;
+  }
+  static constexpr std::uint64_t no_count = ~std::uint64_t{0};
+
+  friend constexpr bool operator==(const Shape& a, const Shape& b) noexcept {
+    if (a.rank_ != b.rank_ || a.valid_ != b.valid_) return false;
+    for (std::size_t i = 0; i < max_rank; ++i) {
+      if (a.dims_[i] != b.dims_[i]) return false;
+    }
+    return true;
+  }
+  friend constexpr bool operator!=(const Shape& a, const Shape& b) noexcept { return !(a == b); }
+
+ private:
+  template <class T>
+  constexpr void push(T extent) noexcept {
+    if constexpr (std::is_signed_v<T>) {
+      if (extent < 0) valid_ = false;
+    }
+    if (rank_ < max_rank) dims_[rank_] = static_cast<std::uint64_t>(extent);
+    ++rank_;
+  }
+
+  std::array<std::uint64_t, max_rank> dims_{};
+  std::size_t rank_ = 0;
+  bool valid_ = true;
+};
+
+/// For messages: "[2, 3]".
+BRONTES_API std::string to_string(const Shape& shape);
+
+/// A handle to one value of one Batch: what an op returned, or what was uploaded or imported.
+///
+/// Cheap to copy. It carries the identity of its batch: used with another batch it is
+/// Errc::foreign_tensor, used after Batch::reset() it is Errc::stale_tensor. A default-constructed
+/// Tensor, and one returned by an op that failed, is invalid.
+///
+/// Thread-safety: a plain value.
+class Tensor {
+ public:
+  constexpr Tensor() noexcept = default;
+
+  /// False for a default-constructed tensor and for the result of an op that failed.
+  constexpr bool valid() const noexcept { return serial_ != 0; }
+  constexpr const Shape& shape() const noexcept { return shape_; }
+  constexpr DType dtype() const noexcept { return dtype_; }
+  /// Number of elements.
+  constexpr std::uint64_t size() const noexcept { return shape_.count(); }
+
+  friend constexpr bool operator==(const Tensor& a, const Tensor& b) noexcept {
+    return a.serial_ == b.serial_ && a.generation_ == b.generation_ && a.index_ == b.index_;
+  }
+  friend constexpr bool operator!=(const Tensor& a, const Tensor& b) noexcept { return !(a == b); }
+
+ private:
+  friend class Batch;
+  constexpr Tensor(std::uint64_t serial, std::uint32_t generation, std::uint32_t index, Shape shape,
+                   DType dtype) noexcept
+      : serial_(serial), generation_(generation), index_(index), shape_(shape), dtype_(dtype) {}
+
+  std::uint64_t serial_ = 0;
+  std::uint32_t generation_ = 0;
+  std::uint32_t index_ = 0;
+  Shape shape_;
+  DType dtype_ = DType::f32;
+};
+
+}  // namespace brontes

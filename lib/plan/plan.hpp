@@ -1,0 +1,172 @@
+// What will run: dispatches in order, barriers with their causes, and where every value lies.
+// Plain data made by pure functions; encode/ turns it into a command buffer.
+#pragma once
+
+#include "kernels.hpp"
+#include "plan/traits.hpp"
+#include "record/graph.hpp"
+
+#include <brontes/error.hpp>
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace brontes::plan {
+
+/// Memory a plan touches: its own arena, or a resource of the graph.
+inline constexpr record::ResourceId arena = record::no_resource;
+
+struct Region {
+  record::ResourceId resource = arena;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+
+  friend bool operator==(const Region&, const Region&) = default;
+};
+
+/// One vkCmdDispatch.
+struct Dispatch {
+  static constexpr std::size_t max_bindings = 8;
+  static constexpr std::size_t max_constants = 24;
+  static constexpr std::size_t max_push_bytes = 128;
+
+  kernels::Id kernel{};
+  std::uint32_t node = 0;   // what it is for
+  std::uint32_t level = 0;  // dispatches of one level share the gap between two barriers
+  std::array<std::uint32_t, 3> groups{1, 1, 1};
+  std::array<std::uint32_t, max_constants> constants{};  // in the order of Kernel::constants
+  std::array<Region, max_bindings> bindings{};           // in the order of Kernel::bindings
+  std::uint8_t constant_count = 0;
+  std::uint8_t binding_count = 0;
+  /// Bindings the specialised kernel really touches; the others only have to be something valid.
+  std::uint8_t used = 0;
+  std::uint8_t push_bytes = 0;
+  alignas(4) std::array<std::byte, max_push_bytes> push{};
+
+  Dispatch(kernels::Id id, std::uint32_t for_node);
+
+  /// By the names kernelgen gives: `set(kernels::reduce::group_size, 256)`.
+  template <class Constant>
+    requires std::is_enum_v<Constant>
+  void set(Constant id, std::uint32_t value) {
+    set_constant(static_cast<std::uint32_t>(id), value);
+  }
+  template <class Binding>
+    requires std::is_enum_v<Binding>
+  void bind(Binding binding, const Region& region) {
+    bind_region(static_cast<std::uint32_t>(binding), region);
+  }
+  template <class Params>
+  void params(const Params& block) {
+    static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= max_push_bytes);
+    assert(sizeof(Params) == push_bytes);
+    std::memcpy(push.data(), &block, sizeof(Params));
+  }
+  /// Gives unused bindings the first used region, so that every descriptor is valid.
+  void close();
+
+  bool reads(std::size_t binding) const noexcept;
+  bool writes(std::size_t binding) const noexcept;
+
+ private:
+  void set_constant(std::uint32_t id, std::uint32_t value);
+  void bind_region(std::uint32_t binding, const Region& region);
+};
+
+enum class HazardKind : std::uint8_t { read_after_write, write_after_read, write_after_write };
+const char* to_string(HazardKind kind) noexcept;  // "RAW"
+
+/// Dispatch `to` must see what `from` did, or must not disturb it.
+struct Hazard {
+  HazardKind kind;
+  std::uint32_t from;
+  std::uint32_t to;
+  Region region;  // the bytes they share
+};
+
+/// Stands before dispatch `before`: everything earlier has finished and is visible to everything later.
+struct Barrier {
+  std::uint32_t before;
+  std::vector<Hazard> causes;  // those between this gap and the one before
+};
+
+struct Placement {
+  record::ValueId value;
+  std::uint64_t offset;  // in the arena
+  std::uint64_t bytes;
+};
+
+struct Plan {
+  std::vector<Dispatch> dispatches;
+  std::vector<Barrier> barriers;
+
+  /// The arena: uploads nobody reads back, then uploads that are read back, then results, then
+  /// temporaries; so the upload is one range and the read-back is one range.
+  std::uint64_t arena_bytes = 0;
+  std::uint64_t upload_bytes = 0;    // [0, upload_bytes)
+  std::uint64_t readback_begin = 0;  // [readback_begin, readback_end)
+  std::uint64_t readback_end = 0;
+  std::vector<Placement> uploads;    // in the order of Graph::uploads
+  std::vector<Placement> readable;   // uploads and results that can be read
+  std::uint64_t element_bytes_up = 0;    // without alignment gaps
+  std::uint64_t element_bytes_down = 0;
+
+  bool uses_resources = false;    // any graph resource is read or written
+  bool writes_resources = false;  // by store
+};
+
+struct PlanOptions {
+  bool keep_all = false;
+};
+
+/// Plans what is pending in the graph.
+Result<Plan> make_plan(const record::Graph& graph, const Traits& traits, const PlanOptions& options = {});
+
+/// The plan as text; tests compare it, people read it.
+std::string dump(const Plan& plan, const record::Graph& graph);
+
+// The passes, each a file of its own.
+
+/// Orders dispatches by levels and finds the barriers. A level holds every dispatch whose hazards are
+/// all towards lower levels, so there are as few barriers as the longest chain of hazards allows.
+void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers);
+
+/// Folds a linear count of workgroups over three axes. The product may exceed `groups`: kernels
+/// return early past their count. Errc::limit_exceeded when no folding is enough.
+Result<std::array<std::uint32_t, 3>> fold(std::uint64_t groups, const Traits& traits);
+
+/// Reserves temporary arena memory while lowering.
+class Arena {
+ public:
+  explicit Arena(std::uint32_t alignment) : alignment_(alignment) {}
+  /// An aligned range; sizes are rounded up so that vec4 access to the last element stays inside.
+  Region reserve(std::uint64_t bytes);
+  std::uint64_t end() const noexcept { return end_; }
+
+ private:
+  std::uint64_t alignment_;
+  std::uint64_t end_ = 0;
+};
+
+/// Where a lowering finds its operands and puts its dispatches.
+struct Lowering {
+  const record::Graph& graph;
+  const Traits& traits;
+  const std::vector<Region>& regions;  // by value
+  Arena& arena;
+  std::vector<Dispatch>& dispatches;
+};
+
+Error lower_elementwise(Lowering& to, std::uint32_t node);
+Error lower_copy(Lowering& to, std::uint32_t node, const Region& from, const Region& into, std::uint64_t count);
+Error lower_fill(Lowering& to, std::uint32_t node, float value, const Region& into, std::uint64_t count);
+Error lower_reduce(Lowering& to, std::uint32_t node);
+Error lower_matmul(Lowering& to, std::uint32_t node);
+
+}  // namespace brontes::plan

@@ -1,0 +1,24 @@
+// What planning knows of a device. Plain numbers, so that any device can be planned for on any machine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace brontes::plan {
+
+struct Traits {
+  std::array<std::uint32_t, 3> max_group_count{65535, 65535, 65535};
+  std::uint32_t max_group_invocations = 128;  // and per axis x
+  std::uint32_t max_shared_bytes = 16384;
+  std::uint64_t max_storage_range = std::uint64_t{1} << 27;
+  std::uint32_t storage_alignment = 256;
+  std::uint32_t subgroup_size = 32;
+  /// Lanes are SIMD lanes of a CPU: workgroup barriers and shared memory are dear, small workgroups
+  /// are cheap.
+  bool cpu = false;
+  /// Loop iterations one invocation may make in all. Mesa 22's lavapipe silently ends loops at
+  /// about 65535, so the planner keeps below it.
+  std::uint64_t max_loop_iterations = ~std::uint64_t{0};
+};
+
+}  // namespace brontes::plan

@@ -1,0 +1,91 @@
+#include "submit/transfer.hpp"
+
+#include "encode/encoder.hpp"
+#include "vk/context.hpp"
+#include "vk/result.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace brontes::submit {
+namespace {
+
+constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20;
+
+// Records with `record(commands)`, submits and waits.
+template <class Record>
+Error run(vk::Context& context, Record record) {
+  auto slot = context.recycler().take_commands();
+  if (!slot) return slot.error();
+  encode::Encoder encoder(context, slot->buffer);
+  if (Error e = encoder.begin()) return e;
+  record(encoder);
+  if (Error e = encoder.end()) return e;
+  auto value = context.queue().submit(slot->buffer);
+  if (!value) return value.error();
+  if (Error e = context.queue().wait(*value)) return e;
+  context.recycler().give(std::move(*slot));
+  return {};
+}
+
+}  // namespace
+
+Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  vk::Context& context = *memory.context();
+  if (Error e = context.queue().wait(memory.last_use)) return e;
+  if (memory.mapped() != nullptr) {
+    std::memcpy(memory.mapped() + offset, data, bytes);
+    return memory.flush(offset, bytes);
+  }
+  auto staging = context.memory().allocate(memory.context(), std::min(bytes, piece_bytes), vk::MemoryUse::upload,
+                                           "brontes staging");
+  if (!staging) return staging.error();
+  for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
+    const std::uint64_t now = std::min(piece_bytes, bytes - done);
+    std::memcpy((*staging)->mapped(), static_cast<const std::byte*>(data) + done, now);
+    if (Error e = (*staging)->flush(0, now)) return e;
+    Error e = run(context, [&](encode::Encoder& encoder) {
+      encoder.barrier(encode::Stage::all, encode::Stage::transfer);
+      encoder.copy(**staging, 0, memory, offset + done, now);
+    });
+    if (e) return e;
+  }
+  return {};
+}
+
+Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  vk::Context& context = *memory.context();
+  if (Error e = context.queue().wait(memory.last_use)) return e;
+  if (memory.mapped() != nullptr) {
+    if (Error e = memory.invalidate(offset, bytes)) return e;
+    std::memcpy(data, memory.mapped() + offset, bytes);
+    return {};
+  }
+  auto staging = context.memory().allocate(memory.context(), std::min(bytes, piece_bytes), vk::MemoryUse::readback,
+                                           "brontes staging");
+  if (!staging) return staging.error();
+  for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
+    const std::uint64_t now = std::min(piece_bytes, bytes - done);
+    Error e = run(context, [&](encode::Encoder& encoder) {
+      encoder.barrier(encode::Stage::all, encode::Stage::transfer);
+      encoder.copy(memory, offset + done, **staging, 0, now);
+      encoder.barrier(encode::Stage::transfer, encode::Stage::host);
+    });
+    if (e) return e;
+    if (Error invalid = (*staging)->invalidate(0, now)) return invalid;
+    std::memcpy(static_cast<std::byte*>(data) + done, (*staging)->mapped(), now);
+  }
+  return {};
+}
+
+Error clear(vk::Allocation& memory) {
+  if (memory.mapped() != nullptr) {
+    std::memset(memory.mapped(), 0, memory.bytes());
+    return memory.flush(0, memory.bytes());
+  }
+  return run(*memory.context(), [&](encode::Encoder& encoder) { encoder.zero(memory); });
+}
+
+}  // namespace brontes::submit

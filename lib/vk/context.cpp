@@ -1,0 +1,152 @@
+#include "vk/context.hpp"
+
+#include "vk/result.hpp"
+
+#include <cstdlib>
+
+namespace brontes::vk {
+
+Context::Context() : pipelines_(*this), queue_(*this), recycler_(*this) {}
+
+Result<std::shared_ptr<Context>> Context::open(const DeviceOptions& options) {
+  auto instance = Instance::create(options);
+  if (!instance) return instance.error();
+  auto devices = describe_all(**instance);
+  if (!devices) return devices.error();
+
+  std::string wish = options.select;
+  if (wish.empty()) {
+    if (const char* value = std::getenv("BRONTES_DEVICE"); value != nullptr) wish = value;
+  }
+  std::vector<DeviceInfo> infos;
+  for (const PhysicalDevice& d : *devices) infos.push_back(d.info);
+  auto chosen = choose_device(infos, wish, options.allow_cpu);
+  if (!chosen) return chosen.error();
+
+  std::shared_ptr<Context> self(new Context());
+  self->instance_ = *instance;
+  self->physical_ = (*devices)[*chosen];
+  if (Error e = self->create_device()) return e;
+  VkQueue queue = VK_NULL_HANDLE;
+  self->device_.table.vkGetDeviceQueue(self->device_.handle, self->physical_.queue_family, 0, &queue);
+  if (Error e = self->start(options, queue)) return e;
+  return self;
+}
+
+Result<std::shared_ptr<Context>> Context::adopt(const AdoptedDevice& adopted, const DeviceOptions& options) {
+  auto instance = Instance::adopt(adopted.get_instance_proc_addr, adopted.instance, options);
+  if (!instance) return instance.error();
+  std::shared_ptr<Context> self(new Context());
+  self->instance_ = *instance;
+  self->physical_ = describe(**instance, adopted.physical_device, 0);
+  if (!self->physical_.info.suitable) {
+    return Error(Errc::unsupported, "adopt: " + self->physical_.info.name + " cannot be used: " +
+                                        self->physical_.info.unsuitable_because);
+  }
+  self->physical_.queue_family = adopted.queue_family;
+  self->device_.handle = adopted.device;
+  if (Error e = self->load_table()) return e;
+  if (Error e = self->start(options, adopted.queue)) return e;
+  return self;
+}
+
+Error Context::create_device() {
+  const float priority = 1.0f;
+  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queue.queueFamilyIndex = physical_.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+  timeline.timelineSemaphore = VK_TRUE;
+  VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline};
+  create.queueCreateInfoCount = 1;
+  create.pQueueCreateInfos = &queue;
+  const VkResult result = instance_->table.vkCreateDevice(physical_.handle, &create, nullptr, &device_.handle);
+  if (Error e = check(result, "vkCreateDevice")) {
+    e.message = physical_.info.name + ": " + e.message;
+    return e;
+  }
+  device_.owned = true;
+  return load_table();
+}
+
+Error Context::load_table() {
+#define BRONTES_LOAD(function)                                                                       \
+  device_.table.function =                                                                                  \
+      reinterpret_cast<PFN_##function>(instance_->table.vkGetDeviceProcAddr(device_.handle, #function));    \
+  if (device_.table.function == nullptr) return Error(Errc::unsupported, "the driver has no " #function);
+  BRONTES_DEVICE_FUNCTIONS(BRONTES_LOAD)
+#undef BRONTES_LOAD
+  return {};
+}
+
+Error Context::start(const DeviceOptions& options, VkQueue queue) {
+  traits_ = traits_of(physical_, options.simulate);
+  physical_.info.max_group_count = traits_.max_group_count;
+  physical_.info.max_group_invocations = traits_.max_group_invocations;
+  physical_.info.max_shared_bytes = traits_.max_shared_bytes;
+  physical_.info.max_storage_range = traits_.max_storage_range;
+  if (Error e = memory_.open(*instance_, physical_.handle, device_.handle, instance_->table.vkGetDeviceProcAddr,
+                             options.simulate.staged_memory)) {
+    return e;
+  }
+  physical_.info.mapped_memory = memory_.mapped();
+  if (Error e = queue_.open(queue)) return e;
+  return open_cache(options.pipeline_cache);
+}
+
+Error Context::open_cache(const PipelineCacheOptions& options) {
+  cache_identity_.vendor_id = physical_.info.vendor_id;
+  cache_identity_.device_id = physical_.info.device_id;
+  cache_identity_.driver_id = static_cast<std::uint32_t>(physical_.driver_id);
+  cache_identity_.driver_version = physical_.info.driver_version;
+  cache_identity_.pipeline_cache_uuid = physical_.pipeline_cache_uuid;
+  cache_identity_.device_uuid = physical_.info.uuid;
+  cache_identity_.driver_uuid = physical_.driver_uuid;
+
+  CacheLoad loaded;
+  if (!options.enabled) {
+    cache_status_.note = "disabled by DeviceOptions";
+  } else {
+    cache_status_.path =
+        options.path.empty() ? default_cache_path(cache_identity_, cache_status_.note) : options.path;
+    if (!cache_status_.path.empty()) {
+      loaded = load_cache(cache_status_.path, cache_identity_);
+      cache_status_.state = loaded.state;
+      cache_status_.note = loaded.note;
+      cache_status_.bytes_loaded = loaded.payload.size();
+      save_on_close_ = options.save_on_close;
+    }
+    if (!cache_status_.note.empty()) instance_->report(Severity::info, cache_status_.note);
+  }
+  return pipelines_.open(loaded.payload);
+}
+
+Error Context::save_cache() {
+  if (cache_status_.path.empty()) {
+    return Error(Errc::invalid_argument, "save_pipeline_cache: the cache is off: " + cache_status_.note);
+  }
+  const std::uint64_t created = pipelines_.created;
+  auto data = pipelines_.cache_data();
+  if (!data) return data.error();
+  if (Error e = vk::save_cache(cache_status_.path, cache_identity_, *data)) return e;
+  pipelines_saved_ = created;
+  return {};
+}
+
+Context::~Context() {
+  if (save_on_close_ && pipelines_.created != pipelines_saved_) {
+    if (Error e = save_cache()) instance_->report(Severity::info, "pipeline cache: " + e.message);
+  }
+}
+
+void Context::set_name(VkObjectType type, std::uint64_t object, const char* name) const {
+  if (instance_->table.vkSetDebugUtilsObjectNameEXT == nullptr) return;
+  VkDebugUtilsObjectNameInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT};
+  info.objectType = type;
+  info.objectHandle = object;
+  info.pObjectName = name;
+  static_cast<void>(instance_->table.vkSetDebugUtilsObjectNameEXT(device_.handle, &info));
+}
+
+}  // namespace brontes::vk

@@ -1,0 +1,94 @@
+// An open device: what Device, Buffer and Batch share. Objects of it keep it alive.
+#pragma once
+
+#include "plan/traits.hpp"
+#include "submit/queue.hpp"
+#include "vk/cache_file.hpp"
+#include "vk/handle.hpp"
+#include "vk/loader.hpp"
+#include "vk/memory.hpp"
+#include "vk/physical_device.hpp"
+#include "vk/pipelines.hpp"
+#include "vk/recycler.hpp"
+
+#include <brontes/device.hpp>
+#include <brontes/error.hpp>
+
+#include <cstdint>
+#include <memory>
+
+namespace brontes::vk {
+
+/// A device that exists already: see vulkan::adopt().
+struct AdoptedDevice {
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
+  VkInstance instance = VK_NULL_HANDLE;
+  VkPhysicalDevice physical_device = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  VkQueue queue = VK_NULL_HANDLE;
+  std::uint32_t queue_family = 0;
+};
+
+/// The VkDevice and its functions; destroyed at the end unless somebody else owns it.
+struct OwnedDevice {
+  OwnedDevice() = default;
+  ~OwnedDevice() {
+    if (owned && table.vkDestroyDevice != nullptr) table.vkDestroyDevice(handle, nullptr);
+  }
+  OwnedDevice(const OwnedDevice&) = delete;
+  OwnedDevice& operator=(const OwnedDevice&) = delete;
+
+  VkDevice handle = VK_NULL_HANDLE;
+  bool owned = false;
+  DeviceTable table;
+};
+
+/// Thread-safety: everything here may be used from any thread.
+class Context {
+ public:
+  static Result<std::shared_ptr<Context>> open(const DeviceOptions& options);
+  static Result<std::shared_ptr<Context>> adopt(const AdoptedDevice& adopted, const DeviceOptions& options);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  VkDevice device() const noexcept { return device_.handle; }
+  const DeviceTable& vk() const noexcept { return device_.table; }
+  const Instance& instance() const noexcept { return *instance_; }
+  const PhysicalDevice& physical() const noexcept { return physical_; }
+  const DeviceInfo& info() const noexcept { return physical_.info; }
+  const plan::Traits& traits() const noexcept { return traits_; }
+
+  Memory& memory() noexcept { return memory_; }
+  Pipelines& pipelines() noexcept { return pipelines_; }
+  submit::Queue& queue() noexcept { return queue_; }
+  Recycler& recycler() noexcept { return recycler_; }
+
+  PipelineCacheStatus cache_status() const { return cache_status_; }
+  Error save_cache();
+
+  /// Debug names exist while validation is on.
+  void set_name(VkObjectType type, std::uint64_t object, const char* name) const;
+
+ private:
+  Context();
+  Error load_table();
+  Error create_device();
+  Error start(const DeviceOptions& options, VkQueue queue);
+  Error open_cache(const PipelineCacheOptions& options);
+
+  std::shared_ptr<Instance> instance_;
+  PhysicalDevice physical_;
+  plan::Traits traits_;
+  OwnedDevice device_;  // destroyed after everything below, which belongs to it
+  Memory memory_;
+  Pipelines pipelines_;
+  submit::Queue queue_;
+  Recycler recycler_;
+  PipelineCacheStatus cache_status_;
+  CacheIdentity cache_identity_;
+  std::atomic<std::uint64_t> pipelines_saved_{0};
+  bool save_on_close_ = false;
+};
+
+}  // namespace brontes::vk

@@ -1,0 +1,86 @@
+// Device memory on VMA. The allocator's own header stays inside memory.cpp.
+#pragma once
+
+#include "vk/loader.hpp"
+
+#include <brontes/error.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace brontes::vk {
+
+class Context;
+
+enum class MemoryUse : std::uint8_t {
+  device,    ///< storage buffers; mapped too where the device's memory is host-visible and cached
+  upload,    ///< the host writes, the device copies from it
+  readback,  ///< the device copies into it, the host reads
+};
+
+/// A VkBuffer with memory. Destroyed when the last owner lets go; owners are Buffers, batches and
+/// work in flight.
+class Allocation {
+ public:
+  ~Allocation();
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  VkBuffer buffer() const noexcept { return buffer_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  /// The memory itself, or null where the host cannot reach it.
+  std::byte* mapped() const noexcept { return mapped_; }
+  const std::shared_ptr<Context>& context() const noexcept { return context_; }
+
+  /// Host writes become visible to the device, or device writes to the host; nothing to do on
+  /// coherent memory.
+  Error flush(std::uint64_t offset, std::uint64_t bytes) const;
+  Error invalidate(std::uint64_t offset, std::uint64_t bytes) const;
+
+  /// The timeline value of the last submit that uses it.
+  std::atomic<std::uint64_t> last_use{0};
+
+ private:
+  friend class Memory;
+  Allocation() = default;
+  std::shared_ptr<Context> context_;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  void* block_ = nullptr;  // VmaAllocation
+  std::byte* mapped_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+/// The allocator of one device.
+///
+/// Thread-safety: any thread.
+class Memory {
+ public:
+  Memory() = default;
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  Error open(const Instance& instance, VkPhysicalDevice physical, VkDevice device,
+             PFN_vkGetDeviceProcAddr get_device_proc, bool staged);
+
+  /// True when MemoryUse::device is mapped.
+  bool mapped() const noexcept { return mapped_; }
+  std::uint64_t max_bytes() const noexcept { return max_bytes_; }
+
+  Result<std::shared_ptr<Allocation>> allocate(std::shared_ptr<Context> context, std::uint64_t bytes, MemoryUse use,
+                                               const char* name);
+
+  std::atomic<std::uint64_t> allocations{0};
+  std::atomic<std::uint64_t> live_buffers{0};
+  std::atomic<std::uint64_t> live_bytes{0};
+
+ private:
+  friend class Allocation;
+  void* allocator_ = nullptr;  // VmaAllocator
+  bool mapped_ = false;
+  std::uint32_t mapped_types_ = 0;
+  std::uint64_t max_bytes_ = 0;
+};
+
+}  // namespace brontes::vk

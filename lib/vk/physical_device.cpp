@@ -1,0 +1,217 @@
+#include "vk/physical_device.hpp"
+
+#include "vk/result.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <optional>
+
+namespace brontes::vk {
+namespace {
+
+DeviceType type_of(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return DeviceType::integrated_gpu;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return DeviceType::discrete_gpu;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return DeviceType::virtual_gpu;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return DeviceType::cpu;
+    default: return DeviceType::other;
+  }
+}
+
+int rank_of(DeviceType type) {
+  switch (type) {
+    case DeviceType::discrete_gpu: return 4;
+    case DeviceType::integrated_gpu: return 3;
+    case DeviceType::virtual_gpu: return 2;
+    case DeviceType::cpu: return 1;
+    case DeviceType::other: break;
+  }
+  return 0;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+std::string hex(const std::array<std::uint8_t, 16>& bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (std::uint8_t b : bytes) {
+    text += digits[b >> 4];
+    text += digits[b & 15];
+  }
+  return text;
+}
+
+// A compute queue without graphics is not shared with a window system; any compute queue will do.
+std::optional<std::uint32_t> compute_family(const std::vector<VkQueueFamilyProperties>& families) {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < families.size(); ++i) {
+    if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || families[i].queueCount == 0) continue;
+    if ((families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0) return i;
+    if (!found) found = i;
+  }
+  return found;
+}
+
+std::string version_text(std::uint32_t version) {
+  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version));
+}
+
+std::string describe_refusals(Span<const DeviceInfo> devices, bool allow_cpu) {
+  std::string text;
+  for (const DeviceInfo& d : devices) {
+    text += "\n  " + std::to_string(d.index) + ": " + d.name + " (" + to_string(d.type) + ")";
+    if (!d.suitable) {
+      text += ", unsuitable: " + d.unsuitable_because;
+    } else if (d.type == DeviceType::cpu && !allow_cpu) {
+      text += ", refused: CPU drivers are not allowed";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::uint32_t index) {
+  PhysicalDevice device;
+  device.handle = handle;
+  DeviceInfo& info = device.info;
+  info.index = index;
+
+  VkPhysicalDeviceProperties basic{};
+  instance.table.vkGetPhysicalDeviceProperties(handle, &basic);
+  info.name = basic.deviceName;
+  info.type = type_of(basic.deviceType);
+  info.vendor_id = basic.vendorID;
+  info.device_id = basic.deviceID;
+  info.driver_version = basic.driverVersion;
+  info.api_version = basic.apiVersion;
+  info.max_group_invocations =
+      std::min(basic.limits.maxComputeWorkGroupInvocations, basic.limits.maxComputeWorkGroupSize[0]);
+  info.max_shared_bytes = basic.limits.maxComputeSharedMemorySize;
+  std::copy_n(basic.limits.maxComputeWorkGroupCount, 3, info.max_group_count.begin());
+  info.max_storage_range = basic.limits.maxStorageBufferRange;
+  device.limits = basic.limits;
+  std::memcpy(device.pipeline_cache_uuid.data(), basic.pipelineCacheUUID, 16);
+
+  if (basic.apiVersion < VK_API_VERSION_1_2) {
+    info.unsuitable_because = "it offers Vulkan " + version_text(basic.apiVersion) + ", and 1.2 is needed";
+    return device;
+  }
+
+  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, &subgroup};
+  VkPhysicalDeviceIDProperties ids{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, &driver};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &ids};
+  instance.table.vkGetPhysicalDeviceProperties2(handle, &properties);
+  info.subgroup_size = subgroup.subgroupSize;
+  info.driver = std::string(driver.driverName) + " " + driver.driverInfo;
+  device.driver_id = driver.driverID;
+  std::memcpy(info.uuid.data(), ids.deviceUUID, 16);
+  std::memcpy(device.driver_uuid.data(), ids.driverUUID, 16);
+
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &timeline};
+  instance.table.vkGetPhysicalDeviceFeatures2(handle, &features);
+
+  std::uint32_t count = 0;
+  instance.table.vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  instance.table.vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
+  const auto family = compute_family(families);
+  if (!family) {
+    info.unsuitable_because = "it has no compute queue";
+  } else if (timeline.timelineSemaphore == VK_FALSE) {
+    info.unsuitable_because = "it has no timeline semaphores";
+  } else {
+    device.queue_family = *family;
+    info.suitable = true;
+  }
+  return device;
+}
+
+Result<std::vector<PhysicalDevice>> describe_all(const Instance& instance) {
+  std::uint32_t count = 0;
+  VkResult result = instance.table.vkEnumeratePhysicalDevices(instance.handle, &count, nullptr);
+  std::vector<VkPhysicalDevice> handles(count);
+  if (result == VK_SUCCESS && count != 0) {
+    result = instance.table.vkEnumeratePhysicalDevices(instance.handle, &count, handles.data());
+    handles.resize(count);
+  }
+  if (result == VK_ERROR_INITIALIZATION_FAILED || (result >= 0 && handles.empty())) {
+    return Error(Errc::no_driver, "the Vulkan loader found no working driver", result);
+  }
+  if (Error e = check(result, "vkEnumeratePhysicalDevices")) return e;
+  std::vector<PhysicalDevice> devices;
+  for (std::uint32_t i = 0; i < handles.size(); ++i) devices.push_back(describe(instance, handles[i], i));
+  return devices;
+}
+
+Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::string& wish, bool allow_cpu) {
+  auto acceptable = [&](const DeviceInfo& d) { return d.suitable && (allow_cpu || d.type != DeviceType::cpu); };
+
+  if (wish.empty()) {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      if (acceptable(devices[i]) && (!best || rank_of(devices[i].type) > rank_of(devices[*best].type))) best = i;
+    }
+    if (best) return *best;
+    return Error(Errc::no_device, "none of the " + std::to_string(devices.size()) + " devices can be used:" +
+                                      describe_refusals(devices, allow_cpu));
+  }
+
+  // An index, a UUID, or a part of the name: the first reading that matches anything counts.
+  std::vector<std::size_t> matches;
+  const bool number = wish.size() <= 4 && std::all_of(wish.begin(), wish.end(), [](unsigned char c) { return std::isdigit(c); });
+  if (number) {
+    const auto index = static_cast<std::size_t>(std::stoul(wish));
+    if (index < devices.size()) matches.push_back(index);
+  }
+  if (matches.empty()) {
+    std::string digits = lower(wish);
+    digits.erase(std::remove(digits.begin(), digits.end(), '-'), digits.end());
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      if (hex(devices[i].uuid) == digits) matches.push_back(i);
+    }
+  }
+  if (matches.empty()) {
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      if (lower(devices[i].name).find(lower(wish)) != std::string::npos) matches.push_back(i);
+    }
+  }
+  for (std::size_t i : matches) {
+    if (acceptable(devices[i])) return i;
+  }
+  return Error(Errc::no_device, (matches.empty() ? "no device matches \"" : "no usable device matches \"") + wish +
+                                    "\"; there are:" + describe_refusals(devices, allow_cpu));
+}
+
+plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simulate) {
+  auto lowered = [](auto own, auto wish) { return wish == 0 ? own : std::min<decltype(own)>(own, wish); };
+  plan::Traits traits;
+  for (std::size_t i = 0; i < 3; ++i) {
+    traits.max_group_count[i] = lowered(device.info.max_group_count[i], simulate.max_group_count);
+  }
+  traits.max_group_invocations = lowered(device.info.max_group_invocations, simulate.max_group_invocations);
+  traits.max_shared_bytes = lowered(device.info.max_shared_bytes, simulate.max_shared_bytes);
+  traits.max_storage_range = lowered(device.info.max_storage_range, simulate.max_storage_range);
+  // Reserved ranges end on this alignment, so it also has to hold a vec4.
+  traits.storage_alignment =
+      static_cast<std::uint32_t>(std::max<VkDeviceSize>(16, device.limits.minStorageBufferOffsetAlignment));
+  traits.subgroup_size = std::max(1u, device.info.subgroup_size);
+  traits.cpu = device.info.type == DeviceType::cpu;
+  // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not. Which release between
+  // them mended it is unknown, so anything before 25 is treated alike. Mesa encodes its version as
+  // Vulkan packs one.
+  if (device.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE && VK_API_VERSION_MAJOR(device.info.driver_version) < 25) {
+    traits.max_loop_iterations = 60000;
+  }
+  traits.max_loop_iterations = lowered(traits.max_loop_iterations, simulate.max_loop_iterations);
+  return traits;
+}
+
+}  // namespace brontes::vk

@@ -1,0 +1,35 @@
+// Describing and choosing devices. Choosing is a pure function over descriptions.
+#pragma once
+
+#include "plan/traits.hpp"
+#include "vk/loader.hpp"
+
+#include <brontes/device.hpp>
+#include <brontes/error.hpp>
+#include <brontes/tensor.hpp>
+
+#include <string>
+#include <vector>
+
+namespace brontes::vk {
+
+struct PhysicalDevice {
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
+  DeviceInfo info;
+  std::uint32_t queue_family = 0;
+  VkPhysicalDeviceLimits limits{};
+  VkDriverId driver_id{};
+  std::array<std::uint8_t, 16> driver_uuid{};
+  std::array<std::uint8_t, 16> pipeline_cache_uuid{};
+};
+
+PhysicalDevice describe(const Instance& instance, VkPhysicalDevice device, std::uint32_t index);
+Result<std::vector<PhysicalDevice>> describe_all(const Instance& instance);
+
+/// The index of the device the options ask for. `wish` is DeviceOptions::select or BRONTES_DEVICE.
+Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::string& wish, bool allow_cpu);
+
+/// What planning may use: the device's own limits, lowered by the simulated ones, and known quirks.
+plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simulate);
+
+}  // namespace brontes::vk

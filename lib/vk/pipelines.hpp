@@ -1,0 +1,77 @@
+// Compute pipelines, each created at most once per kernel and specialization for the life of a device.
+#pragma once
+
+#include "kernels.hpp"
+#include "vk/handle.hpp"
+
+#include <brontes/error.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace brontes::vk {
+
+class Context;
+
+struct PipelineKey {
+  kernels::Id kernel;
+  std::vector<std::uint32_t> constants;  // in the order of Kernel::constants
+
+  friend auto operator<=>(const PipelineKey&, const PipelineKey&) = default;
+};
+
+/// What a kernel's pipelines share. Made when the kernel is first used.
+struct KernelObjects {
+  std::mutex mutex;
+  DescriptorSetLayout set_layout;
+  PipelineLayout layout;
+  ShaderModule module;
+};
+
+/// Thread-safety: any thread; threads that want the same new pipeline at once wait for one creation.
+class Pipelines {
+ public:
+  explicit Pipelines(const Context& context) : context_(context) {}
+
+  /// Starts the VkPipelineCache from a payload that was checked beforehand; empty is a cold start.
+  Error open(const std::vector<std::uint8_t>& payload);
+
+  struct Bound {
+    VkPipeline pipeline;
+    VkPipelineLayout layout;
+    VkDescriptorSetLayout set_layout;
+  };
+  /// `created`, if given, is increased when this call was the one to create the pipeline.
+  Result<Bound> get(kernels::Id kernel, const std::uint32_t* constants, std::size_t constant_count,
+                    std::uint64_t* created = nullptr);
+
+  /// The driver's cache, to be saved.
+  Result<std::vector<std::uint8_t>> cache_data() const;
+
+  std::atomic<std::uint64_t> created{0};
+  std::atomic<std::uint64_t> requested{0};
+
+ private:
+  // Held while it is created, so that others wait. A failure leaves it empty: the next request tries
+  // again, since running out of memory may pass.
+  struct Entry {
+    std::mutex mutex;
+    Pipeline pipeline;
+  };
+  Error make_kernel(kernels::Id kernel, KernelObjects& objects) const;
+  Result<Pipeline> make_pipeline(const PipelineKey& key, const KernelObjects& objects) const;
+
+  const Context& context_;
+  PipelineCache cache_;
+  std::array<KernelObjects, kernels::count> kernels_;
+  std::mutex mutex_;
+  std::map<PipelineKey, std::shared_ptr<Entry>> entries_;
+};
+
+}  // namespace brontes::vk

@@ -1,0 +1,49 @@
+// Command and descriptor pools that finished work gives back, so that a warm program makes none.
+#pragma once
+
+#include "vk/handle.hpp"
+
+#include <brontes/error.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace brontes::vk {
+
+class Context;
+
+struct CommandSlot {
+  CommandPool pool;
+  VkCommandBuffer buffer = VK_NULL_HANDLE;
+};
+
+struct DescriptorSlot {
+  DescriptorPool pool;
+  std::uint32_t sets = 0;
+  std::uint32_t descriptors = 0;
+};
+
+/// Thread-safety: any thread. A slot that is taken belongs to one.
+class Recycler {
+ public:
+  explicit Recycler(const Context& context) : context_(context) {}
+
+  /// An empty command buffer.
+  Result<CommandSlot> take_commands();
+  /// A pool with room for this many sets and storage-buffer descriptors in all.
+  Result<DescriptorSlot> take_descriptors(std::uint32_t sets, std::uint32_t descriptors);
+
+  /// For work that has finished.
+  void give(CommandSlot slot);
+  void give(DescriptorSlot slot);
+
+ private:
+  const Context& context_;
+  std::mutex mutex_;
+  std::vector<CommandSlot> commands_;
+  std::vector<DescriptorSlot> descriptors_;
+};
+
+}  // namespace brontes::vk

@@ -1,0 +1,88 @@
+// Vulkan's functions, loaded at run time into tables of our own: no global vk* symbol exists.
+#pragma once
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+#define BRONTES_GLOBAL_FUNCTIONS(X)        \
+  X(vkCreateInstance)                      \
+  X(vkEnumerateInstanceExtensionProperties) \
+  X(vkEnumerateInstanceLayerProperties)    \
+  X(vkEnumerateInstanceVersion)
+
+#define BRONTES_INSTANCE_FUNCTIONS(X)          \
+  X(vkCreateDevice)                            \
+  X(vkDestroyInstance)                         \
+  X(vkEnumeratePhysicalDevices)                \
+  X(vkGetDeviceProcAddr)                       \
+  X(vkGetPhysicalDeviceFeatures2)              \
+  X(vkGetPhysicalDeviceMemoryProperties)       \
+  X(vkGetPhysicalDeviceProperties)             \
+  X(vkGetPhysicalDeviceProperties2)            \
+  X(vkGetPhysicalDeviceQueueFamilyProperties)
+
+// Null where the extension is not enabled.
+#define BRONTES_INSTANCE_EXTENSION_FUNCTIONS(X) \
+  X(vkCreateDebugUtilsMessengerEXT)             \
+  X(vkDestroyDebugUtilsMessengerEXT)            \
+  X(vkSetDebugUtilsObjectNameEXT)
+
+#define BRONTES_DEVICE_FUNCTIONS(X) \
+  X(vkAllocateCommandBuffers)       \
+  X(vkAllocateDescriptorSets)       \
+  X(vkBeginCommandBuffer)           \
+  X(vkCmdBindDescriptorSets)        \
+  X(vkCmdBindPipeline)              \
+  X(vkCmdCopyBuffer)                \
+  X(vkCmdDispatch)                  \
+  X(vkCmdFillBuffer)                \
+  X(vkCmdPipelineBarrier)           \
+  X(vkCmdPushConstants)             \
+  X(vkCreateCommandPool)            \
+  X(vkCreateComputePipelines)       \
+  X(vkCreateDescriptorPool)         \
+  X(vkCreateDescriptorSetLayout)    \
+  X(vkCreatePipelineCache)          \
+  X(vkCreatePipelineLayout)         \
+  X(vkCreateSemaphore)              \
+  X(vkCreateShaderModule)           \
+  X(vkDestroyCommandPool)           \
+  X(vkDestroyDescriptorPool)        \
+  X(vkDestroyDescriptorSetLayout)   \
+  X(vkDestroyDevice)                \
+  X(vkDestroyPipeline)              \
+  X(vkDestroyPipelineCache)         \
+  X(vkDestroyPipelineLayout)        \
+  X(vkDestroySemaphore)             \
+  X(vkDestroyShaderModule)          \
+  X(vkDeviceWaitIdle)               \
+  X(vkEndCommandBuffer)             \
+  X(vkGetDeviceQueue)               \
+  X(vkGetPipelineCacheData)         \
+  X(vkGetSemaphoreCounterValue)     \
+  X(vkQueueSubmit)                  \
+  X(vkResetCommandPool)             \
+  X(vkResetDescriptorPool)          \
+  X(vkUpdateDescriptorSets)         \
+  X(vkWaitSemaphores)
+
+namespace brontes::vk {
+
+#define BRONTES_MEMBER(function) PFN_##function function = nullptr;
+
+struct GlobalTable {
+  BRONTES_GLOBAL_FUNCTIONS(BRONTES_MEMBER)
+};
+
+struct InstanceTable {
+  BRONTES_INSTANCE_FUNCTIONS(BRONTES_MEMBER)
+  BRONTES_INSTANCE_EXTENSION_FUNCTIONS(BRONTES_MEMBER)
+};
+
+struct DeviceTable {
+  BRONTES_DEVICE_FUNCTIONS(BRONTES_MEMBER)
+};
+
+#undef BRONTES_MEMBER
+
+}  // namespace brontes::vk
