@@ -60,16 +60,17 @@ struct Batch::State {
   Error check(const char* op, const Tensor& x) const {
     if (!context) return Error(Errc::invalid_argument, std::string(op) + ": the batch's Device had been moved from");
     if (!x.valid()) {
-      return Error(Errc::invalid_tensor, std::string(op) + ": the tensor is empty: default-constructed, or the "
-                                                           "result of an op that failed");
+      return Error(Errc::invalid_tensor, std::string(op) +
+                                             ": the tensor is empty: default-constructed, or the "
+                                             "result of an op that failed");
     }
     if (x.serial_ != serial) {
       return Error(Errc::foreign_tensor,
                    std::string(op) + ": the tensor " + to_string(x.shape()) + " belongs to another batch");
     }
     if (x.generation_ != generation) {
-      return Error(Errc::stale_tensor, std::string(op) + ": the tensor " + to_string(x.shape()) +
-                                           " is from before the batch was reset");
+      return Error(Errc::stale_tensor,
+                   std::string(op) + ": the tensor " + to_string(x.shape()) + " is from before the batch was reset");
     }
     return {};
   }
@@ -95,7 +96,8 @@ struct Batch::State {
 
   template <class... Tensors>
   Tensor reduce(ReduceOp op, const Tensors&... tensors) {
-    return apply(record::name(op), [&](auto& inputs) { return graph.reduce(op, inputs); }, tensors...);
+    return apply(
+        record::name(op), [&](auto& inputs) { return graph.reduce(op, inputs); }, tensors...);
   }
 
   MatmulOptions with_default_kernel(MatmulOptions matmul) const {
@@ -154,9 +156,7 @@ Batch::~Batch() = default;
 
 Tensor Batch::upload(Span<const float> data) { return upload(data, Shape()); }
 
-Tensor Batch::upload(Span<const float> data, Shape shape) {
-  return state_->finish(state_->graph.upload(data, shape));
-}
+Tensor Batch::upload(Span<const float> data, Shape shape) { return state_->finish(state_->graph.upload(data, shape)); }
 
 Tensor Batch::upload(std::initializer_list<float> data) { return upload(data, Shape()); }
 
@@ -193,9 +193,7 @@ BRONTES_UNARY(copy)
 
 Tensor Batch::scale(Tensor x, float factor) { return state_->elementwise(ElementwiseOp::scale, factor, 0, x); }
 Tensor Batch::offset(Tensor x, float amount) { return state_->elementwise(ElementwiseOp::offset, amount, 0, x); }
-Tensor Batch::clamp(Tensor x, float low, float high) {
-  return state_->elementwise(ElementwiseOp::clamp, low, high, x);
-}
+Tensor Batch::clamp(Tensor x, float low, float high) { return state_->elementwise(ElementwiseOp::clamp, low, high, x); }
 
 #define BRONTES_BINARY(op) \
   Tensor Batch::op(Tensor x, Tensor y) { return state_->elementwise(ElementwiseOp::op, 0, 0, x, y); }
@@ -214,16 +212,16 @@ Tensor Batch::min(Tensor x) { return state_->reduce(ReduceOp::min, x); }
 
 Tensor Batch::matmul(Tensor a, Tensor b, const MatmulOptions& options) {
   return state_->apply(
-      "matmul",
-      [&](auto& in) { return state_->graph.matmul(in[0], in[1], state_->with_default_kernel(options)); }, a, b);
+      "matmul", [&](auto& in) { return state_->graph.matmul(in[0], in[1], state_->with_default_kernel(options)); }, a,
+      b);
 }
 
 Tensor Batch::matmul(Tensor a, Tensor b, std::uint64_t m, std::uint64_t k, std::uint64_t n,
                      const MatmulOptions& options) {
   return state_->apply(
       "matmul",
-      [&](auto& in) { return state_->graph.matmul(in[0], in[1], m, k, n, state_->with_default_kernel(options)); },
-      a, b);
+      [&](auto& in) { return state_->graph.matmul(in[0], in[1], m, k, n, state_->with_default_kernel(options)); }, a,
+      b);
 }
 
 Tensor Batch::linear(Tensor x, Tensor w) {

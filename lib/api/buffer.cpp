@@ -14,22 +14,21 @@ Result<std::shared_ptr<vk::Allocation>> allocate(const Device& device, const Sha
   }
   const std::uint64_t count = shape.count();
   if (count > Shape::no_count / size_of(DType::f32)) {
-    return Error(Errc::size_overflow, std::string(call) + ": the size of " + to_string(shape) +
-                                          " does not fit in 64 bits");
+    return Error(Errc::size_overflow,
+                 std::string(call) + ": the size of " + to_string(shape) + " does not fit in 64 bits");
   }
   const std::uint64_t bytes = count * size_of(DType::f32);
   const std::uint64_t most = context->traits().max_storage_range;
   if (bytes > most) {
-    return Error(Errc::limit_exceeded, std::string(call) + ": " + to_string(shape) + " takes " +
-                                           std::to_string(bytes) + " bytes, and this device takes at most " +
-                                           std::to_string(most) + " per tensor (maxStorageBufferRange)");
+    return Error(Errc::limit_exceeded, std::string(call) + ": " + to_string(shape) + " takes " + std::to_string(bytes) +
+                                           " bytes, and this device takes at most " + std::to_string(most) +
+                                           " per tensor (maxStorageBufferRange)");
   }
   return context->memory().allocate(context, bytes, vk::MemoryUse::device, "brontes buffer");
 }
 
 // What write() and read() share: the buffer's memory, once the range has been found to be inside.
-Error check_range(const char* call, const Buffer& buffer, const void* data, std::uint64_t first,
-                  std::uint64_t count) {
+Error check_range(const char* call, const Buffer& buffer, const void* data, std::uint64_t first, std::uint64_t count) {
   if (!BufferAccess::memory(buffer)) {
     return Error(Errc::invalid_argument, std::string(call) + ": the Buffer has been moved from");
   }
@@ -70,8 +69,8 @@ Result<Buffer> Buffer::from(const Device& device, Span<const float> data, Shape 
     shape = Shape(data.size());
   }
   if (shape.valid() && shape.count() != data.size()) {
-    return Error(Errc::shape_mismatch, "Buffer::from: " + std::to_string(data.size()) + " elements of data for " +
-                                           to_string(shape));
+    return Error(Errc::shape_mismatch,
+                 "Buffer::from: " + std::to_string(data.size()) + " elements of data for " + to_string(shape));
   }
   auto memory = allocate(device, shape, "Buffer::from");
   if (!memory) return memory.error();

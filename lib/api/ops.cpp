@@ -30,9 +30,9 @@ Result<float> run_scalar(const Device& device, Record record) {
 
 }  // namespace
 
-#define BRONTES_UNARY(op)                                                         \
-  Error op(const Device& device, Span<const float> in, Span<float> out) {         \
-    return run(device, out, [&](Batch& b) { return b.op(flat(b, in)); });         \
+#define BRONTES_UNARY(op)                                                 \
+  Error op(const Device& device, Span<const float> in, Span<float> out) { \
+    return run(device, out, [&](Batch& b) { return b.op(flat(b, in)); }); \
   }
 BRONTES_UNARY(relu)
 BRONTES_UNARY(neg)
@@ -47,9 +47,9 @@ BRONTES_UNARY(gelu)
 BRONTES_UNARY(gelu_tanh)
 #undef BRONTES_UNARY
 
-#define BRONTES_BINARY(op)                                                                             \
-  Error op(const Device& device, Span<const float> x, Span<const float> y, Span<float> out) {          \
-    return run(device, out, [&](Batch& b) { return b.op(flat(b, x), flat(b, y)); });                   \
+#define BRONTES_BINARY(op)                                                                    \
+  Error op(const Device& device, Span<const float> x, Span<const float> y, Span<float> out) { \
+    return run(device, out, [&](Batch& b) { return b.op(flat(b, x), flat(b, y)); });          \
   }
 BRONTES_BINARY(add)
 BRONTES_BINARY(sub)
@@ -89,8 +89,7 @@ Result<float> min(const Device& device, Span<const float> in) {
 
 Error matmul(const Device& device, Span<const float> a, Span<const float> b, Span<float> out, std::uint64_t m,
              std::uint64_t k, std::uint64_t n, const MatmulOptions& options) {
-  return run(device, out,
-             [&](Batch& batch) { return batch.matmul(flat(batch, a), flat(batch, b), m, k, n, options); });
+  return run(device, out, [&](Batch& batch) { return batch.matmul(flat(batch, a), flat(batch, b), m, k, n, options); });
 }
 
 }  // namespace brontes::ops

@@ -77,8 +77,7 @@ Error Encoder::dispatches(const plan::Plan& plan, const Memories& memories, cons
   layouts.reserve(count);
   std::size_t bindings = 0;
   for (const plan::Dispatch& d : plan.dispatches) {
-    auto pipeline =
-        context_.pipelines().get(d.kernel, d.constants.data(), d.constant_count, pipelines_created);
+    auto pipeline = context_.pipelines().get(d.kernel, d.constants.data(), d.constant_count, pipelines_created);
     if (!pipeline) return pipeline.error();
     bound.push_back(*pipeline);
     layouts.push_back(pipeline->set_layout);

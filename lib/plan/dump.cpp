@@ -29,8 +29,8 @@ class Dumper {
 
  private:
   void placement(const char* what, const Placement& p) {
-    text_ += std::string(what) + " " + value_text(p.value) + " " + to_string(graph_.values()[p.value].shape) +
-             " at " + std::to_string(p.offset) + "\n";
+    text_ += std::string(what) + " " + value_text(p.value) + " " + to_string(graph_.values()[p.value].shape) + " at " +
+             std::to_string(p.offset) + "\n";
   }
 
   // A barrier's causes name what the ops call their operands, since memory has no names.
@@ -45,16 +45,14 @@ class Dumper {
     return "buffer " + std::to_string(hazard.region.resource);
   }
 
-  const record::Node& node_of(std::uint32_t dispatch) const {
-    return graph_.nodes()[plan_.dispatches[dispatch].node];
-  }
+  const record::Node& node_of(std::uint32_t dispatch) const { return graph_.nodes()[plan_.dispatches[dispatch].node]; }
 
   void write_barrier(const Barrier& barrier) {
     text_ += "barrier";
     const char* separator = " ";
     for (const Hazard& h : barrier.causes) {
-      text_ += std::string(separator) + to_string(h.kind) + " on " + region_text(h) + " #" +
-               std::to_string(h.from) + " -> #" + std::to_string(h.to);
+      text_ += std::string(separator) + to_string(h.kind) + " on " + region_text(h) + " #" + std::to_string(h.from) +
+               " -> #" + std::to_string(h.to);
       separator = ", ";
     }
     text_ += "\n";
@@ -66,8 +64,8 @@ class Dumper {
     text_ += "#" + std::to_string(i) + " " + kernels::get(d.kernel).name + " " + record::name(node);
     if (node.kind == record::NodeKind::matmul) {
       const record::MatmulNode& m = node.matmul;
-      text_ += " " + std::to_string(m.m) + "x" + std::to_string(m.k) + "x" + std::to_string(m.n) + " " +
-               to_string(m.layout);
+      text_ +=
+          " " + std::to_string(m.m) + "x" + std::to_string(m.k) + "x" + std::to_string(m.n) + " " + to_string(m.layout);
     }
     for (std::size_t input = 0; input < node.input_count; ++input) {
       text_ += (input == 0 ? " " : ", ") + value_text(node.inputs[input]);

@@ -77,8 +77,8 @@ Error lower_elementwise(Lowering& to, std::uint32_t index) {
     const record::ValueId id = node.inputs[i];
     inputs[i] = {to.regions[id], *record::repetition(to.graph.values()[id].shape, shape)};
   }
-  return emit(to, index, node.elementwise.op, node.elementwise.p, node.elementwise.q,
-              {inputs.data(), node.input_count}, to.regions[node.output], shape.count());
+  return emit(to, index, node.elementwise.op, node.elementwise.p, node.elementwise.q, {inputs.data(), node.input_count},
+              to.regions[node.output], shape.count());
 }
 
 Error lower_copy(Lowering& to, std::uint32_t node, const Region& from, const Region& into, std::uint64_t count) {

@@ -82,8 +82,7 @@ Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const
   const MatmulLayout layout = kernel_layout(p.layout);
   s.rows = 4;
   s.group_size = traits.cpu ? std::max(8u, traits.subgroup_size) : 128u;
-  const std::uint32_t shared_lanes =
-      traits.max_shared_bytes / matmul_gemv_shared_bytes(layout, 1, s.rows);
+  const std::uint32_t shared_lanes = traits.max_shared_bytes / matmul_gemv_shared_bytes(layout, 1, s.rows);
   s.group_size = std::min({s.group_size, traits.max_group_invocations, shared_lanes});
   if (s.group_size == 0) {
     return Error(Errc::unsupported, "matmul: the gemv kernel needs shared memory, and this device has " +
@@ -91,8 +90,10 @@ Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const
   }
   s.group_size = std::bit_floor(s.group_size);
   s.slices = std::min(traits.cpu ? 1u : 4u, s.group_size);
-  s.tile = matmul_gemv_tile(layout, s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n)), s.group_size, s.rows, s.slices);
-  s.k_chunk = chunk_of(p.k, traits, [&](std::uint32_t k) { return matmul_gemv_iterations(layout, k, s.group_size, s.slices); });
+  s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
+  s.tile = matmul_gemv_tile(layout, s.vectorized, s.group_size, s.rows, s.slices);
+  s.k_chunk =
+      chunk_of(p.k, traits, [&](std::uint32_t k) { return matmul_gemv_iterations(layout, k, s.group_size, s.slices); });
   return s;
 }
 
@@ -178,6 +179,54 @@ MatmulChoice explain(const MatmulProblem& p, const Traits& traits, MatmulKernel 
   return choice;
 }
 
+namespace {
+
+// Every matmul kernel calls its operands alike.
+using kernels::matmul_naive::Binding;
+static_assert(kernels::matmul_gemv::a + 0u == Binding::a && kernels::matmul_tiled::a + 0u == Binding::a);
+static_assert(kernels::matmul_gemv::b + 0u == Binding::b && kernels::matmul_tiled::b + 0u == Binding::b);
+static_assert(kernels::matmul_gemv::c + 0u == Binding::c && kernels::matmul_tiled::c + 0u == Binding::c);
+
+// The kernel of a selection with its specialization constants.
+Dispatch specialized(const MatmulSelection& s, Layout layout, std::uint32_t node) {
+  const auto b_layout = static_cast<std::uint32_t>(kernel_layout(layout));
+  switch (s.kernel) {
+    case MatmulKernel::gemv: {
+      namespace kernel = kernels::matmul_gemv;
+      Dispatch d(kernels::Id::matmul_gemv, node);
+      d.set(kernel::group_size, s.group_size);
+      d.set(kernel::b_layout, b_layout);
+      d.set(kernel::vectorized, s.vectorized);
+      d.set(kernel::rows, s.rows);
+      d.set(kernel::slices, s.slices);
+      return d;
+    }
+    case MatmulKernel::tiled: {
+      namespace kernel = kernels::matmul_tiled;
+      Dispatch d(kernels::Id::matmul_tiled, node);
+      d.set(kernel::group_size, s.tiles.group_size());
+      d.set(kernel::b_layout, b_layout);
+      d.set(kernel::vectorized, s.vectorized);
+      d.set(kernel::tile_m, s.tiles.tile_m);
+      d.set(kernel::tile_n, s.tiles.tile_n);
+      d.set(kernel::tile_k, s.tiles.tile_k);
+      d.set(kernel::micro_m, s.tiles.micro_m);
+      d.set(kernel::micro_n, s.tiles.micro_n);
+      return d;
+    }
+    case MatmulKernel::naive:
+    case MatmulKernel::automatic: break;
+  }
+  namespace kernel = kernels::matmul_naive;
+  Dispatch d(kernels::Id::matmul_naive, node);
+  d.set(kernel::group_x, s.group_x);
+  d.set(kernel::group_y, s.group_y);
+  d.set(kernel::b_layout, b_layout);
+  return d;
+}
+
+}  // namespace
+
 Error lower_matmul(Lowering& to, std::uint32_t index) {
   const record::Node& node = to.graph.nodes()[index];
   const record::MatmulNode& op = node.matmul;
@@ -185,79 +234,30 @@ Error lower_matmul(Lowering& to, std::uint32_t index) {
   if (op.m == 0 || op.n == 0) return {};
   if (op.k == 0) return lower_fill(to, index, 0.0f, c, op.m * op.n);
 
-  const MatmulProblem problem{op.m, op.k, op.n, op.layout};
-  auto selected = select_matmul(problem, to.traits, op.kernel);
+  auto selected = select_matmul({op.m, op.k, op.n, op.layout}, to.traits, op.kernel);
   if (!selected) return selected.error();
-  const MatmulSelection& s = *selected;
-  auto groups = fold(s.groups, to.traits);
+  auto groups = fold(selected->groups, to.traits);
   if (!groups) return groups.error();
 
-  for (std::uint64_t k_begin = 0; k_begin < op.k; k_begin += s.k_chunk) {
-    MatmulParams params{};
-    params.m = static_cast<std::uint32_t>(op.m);
-    params.k = static_cast<std::uint32_t>(op.k);
-    params.n = static_cast<std::uint32_t>(op.n);
-    params.k_begin = static_cast<std::uint32_t>(k_begin);
-    params.k_count = static_cast<std::uint32_t>(std::min(s.k_chunk, op.k - k_begin));
-    params.alpha = op.alpha;
-    params.accumulate = k_begin == 0 ? 0 : 1;
-    params.groups = static_cast<std::uint32_t>(s.groups);
+  Dispatch dispatch = specialized(*selected, op.layout, index);
+  dispatch.groups = *groups;
+  dispatch.bind(Binding::a, to.regions[node.inputs[0]]);
+  dispatch.bind(Binding::b, to.regions[node.inputs[1]]);
+  dispatch.bind(Binding::c, c);
+  dispatch.close();
 
-    auto fill = [&]<class Names>(kernels::Id id, Names bind_names, auto set_constants) {
-      Dispatch dispatch(id, index);
-      dispatch.groups = *groups;
-      dispatch.params(params);
-      bind_names(dispatch);
-      set_constants(dispatch);
-      dispatch.close();
-      to.dispatches.push_back(dispatch);
-    };
-    const Region& a = to.regions[node.inputs[0]];
-    const Region& b = to.regions[node.inputs[1]];
-    const auto layout = static_cast<std::uint32_t>(kernel_layout(op.layout));
-    switch (s.kernel) {
-      case MatmulKernel::gemv: {
-        namespace kernel = kernels::matmul_gemv;
-        fill(kernels::Id::matmul_gemv,
-             [&](Dispatch& d) { d.bind(kernel::a, a); d.bind(kernel::b, b); d.bind(kernel::c, c); },
-             [&](Dispatch& d) {
-               d.set(kernel::group_size, s.group_size);
-               d.set(kernel::b_layout, layout);
-               d.set(kernel::vectorized, s.vectorized);
-               d.set(kernel::rows, s.rows);
-               d.set(kernel::slices, s.slices);
-             });
-        break;
-      }
-      case MatmulKernel::tiled: {
-        namespace kernel = kernels::matmul_tiled;
-        fill(kernels::Id::matmul_tiled,
-             [&](Dispatch& d) { d.bind(kernel::a, a); d.bind(kernel::b, b); d.bind(kernel::c, c); },
-             [&](Dispatch& d) {
-               d.set(kernel::group_size, s.tiles.group_size());
-               d.set(kernel::b_layout, layout);
-               d.set(kernel::vectorized, s.vectorized);
-               d.set(kernel::tile_m, s.tiles.tile_m);
-               d.set(kernel::tile_n, s.tiles.tile_n);
-               d.set(kernel::tile_k, s.tiles.tile_k);
-               d.set(kernel::micro_m, s.tiles.micro_m);
-               d.set(kernel::micro_n, s.tiles.micro_n);
-             });
-        break;
-      }
-      case MatmulKernel::naive:
-      case MatmulKernel::automatic: {
-        namespace kernel = kernels::matmul_naive;
-        fill(kernels::Id::matmul_naive,
-             [&](Dispatch& d) { d.bind(kernel::a, a); d.bind(kernel::b, b); d.bind(kernel::c, c); },
-             [&](Dispatch& d) {
-               d.set(kernel::group_x, s.group_x);
-               d.set(kernel::group_y, s.group_y);
-               d.set(kernel::b_layout, layout);
-             });
-        break;
-      }
-    }
+  MatmulParams params{};
+  params.m = static_cast<std::uint32_t>(op.m);
+  params.k = static_cast<std::uint32_t>(op.k);
+  params.n = static_cast<std::uint32_t>(op.n);
+  params.alpha = op.alpha;
+  params.groups = static_cast<std::uint32_t>(selected->groups);
+  for (std::uint64_t k_begin = 0; k_begin < op.k; k_begin += selected->k_chunk) {
+    params.k_begin = static_cast<std::uint32_t>(k_begin);
+    params.k_count = static_cast<std::uint32_t>(std::min(selected->k_chunk, op.k - k_begin));
+    params.accumulate = k_begin == 0 ? 0 : 1;
+    dispatch.params(params);
+    to.dispatches.push_back(dispatch);
   }
   return {};
 }

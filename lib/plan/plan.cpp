@@ -46,13 +46,11 @@ void Dispatch::close() {
 }
 
 bool Dispatch::reads(std::size_t binding) const noexcept {
-  return (used >> binding & 1u) != 0 &&
-         kernels::get(kernel).bindings[binding].access != kernels::Access::write;
+  return (used >> binding & 1u) != 0 && kernels::get(kernel).bindings[binding].access != kernels::Access::write;
 }
 
 bool Dispatch::writes(std::size_t binding) const noexcept {
-  return (used >> binding & 1u) != 0 &&
-         kernels::get(kernel).bindings[binding].access != kernels::Access::read;
+  return (used >> binding & 1u) != 0 && kernels::get(kernel).bindings[binding].access != kernels::Access::read;
 }
 
 namespace {

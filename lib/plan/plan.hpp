@@ -53,15 +53,11 @@ struct Dispatch {
 
   /// By the names kernelgen gives: `set(kernels::reduce::group_size, 256)`.
   template <class Constant>
-    requires std::is_enum_v<Constant>
-  void set(Constant id, std::uint32_t value) {
-    set_constant(static_cast<std::uint32_t>(id), value);
-  }
+  requires std::is_enum_v<Constant>
+  void set(Constant id, std::uint32_t value) { set_constant(static_cast<std::uint32_t>(id), value); }
   template <class Binding>
-    requires std::is_enum_v<Binding>
-  void bind(Binding binding, const Region& region) {
-    bind_region(static_cast<std::uint32_t>(binding), region);
-  }
+  requires std::is_enum_v<Binding>
+  void bind(Binding binding, const Region& region) { bind_region(static_cast<std::uint32_t>(binding), region); }
   template <class Params>
   void params(const Params& block) {
     static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= max_push_bytes);
@@ -112,9 +108,9 @@ struct Plan {
   std::uint64_t upload_bytes = 0;    // [0, upload_bytes)
   std::uint64_t readback_begin = 0;  // [readback_begin, readback_end)
   std::uint64_t readback_end = 0;
-  std::vector<Placement> uploads;    // in the order of Graph::uploads
-  std::vector<Placement> readable;   // uploads and results that can be read
-  std::uint64_t element_bytes_up = 0;    // without alignment gaps
+  std::vector<Placement> uploads;      // in the order of Graph::uploads
+  std::vector<Placement> readable;     // uploads and results that can be read
+  std::uint64_t element_bytes_up = 0;  // without alignment gaps
   std::uint64_t element_bytes_down = 0;
 
   bool uses_resources = false;    // any graph resource is read or written

@@ -31,9 +31,7 @@ Error shape_error(const char* op, const std::string& what) {
 
 }  // namespace
 
-const ElementwiseInfo& info(ElementwiseOp op) noexcept {
-  return elementwise_table[static_cast<std::size_t>(op)];
-}
+const ElementwiseInfo& info(ElementwiseOp op) noexcept { return elementwise_table[static_cast<std::size_t>(op)]; }
 
 const char* name(ReduceOp op) noexcept {
   switch (op) {
@@ -57,20 +55,18 @@ const char* name(const Node& node) noexcept {
 
 Error Graph::check_size(const char* op, const Shape& shape) const {
   if (!shape.valid() || shape.rank() == 0) {
-    return Error(Errc::invalid_argument,
-                 std::string(op) + ": a shape has 1 to 4 dims, none of them negative");
+    return Error(Errc::invalid_argument, std::string(op) + ": a shape has 1 to 4 dims, none of them negative");
   }
   const std::uint64_t count = shape.count();
   const auto bytes = count == Shape::no_count ? std::nullopt : product(count, size_of(DType::f32));
   if (!bytes) {
-    return Error(Errc::size_overflow, std::string(op) + ": the size of " + to_string(shape) +
-                                          " does not fit in 64 bits");
+    return Error(Errc::size_overflow,
+                 std::string(op) + ": the size of " + to_string(shape) + " does not fit in 64 bits");
   }
   if (*bytes > max_value_bytes_) {
-    return Error(Errc::limit_exceeded,
-                 std::string(op) + ": a tensor of " + to_string(shape) + " takes " +
-                     std::to_string(*bytes) + " bytes, and this device takes at most " +
-                     std::to_string(max_value_bytes_) + " per tensor (maxStorageBufferRange)");
+    return Error(Errc::limit_exceeded, std::string(op) + ": a tensor of " + to_string(shape) + " takes " +
+                                           std::to_string(*bytes) + " bytes, and this device takes at most " +
+                                           std::to_string(max_value_bytes_) + " per tensor (maxStorageBufferRange)");
   }
   return {};
 }
@@ -111,8 +107,7 @@ Result<ValueId> Graph::upload(Span<const float> data, const Shape& shape) {
   Shape actual = shape;
   if (shape.rank() == 0) {
     if (data.empty()) {
-      return Error(Errc::empty_input,
-                   "upload: no data; a tensor of 0 elements needs an explicit shape, such as {0}");
+      return Error(Errc::empty_input, "upload: no data; a tensor of 0 elements needs an explicit shape, such as {0}");
     }
     actual = Shape(data.size());
   }
@@ -125,8 +120,7 @@ Result<ValueId> Graph::upload(Span<const float> data, const Shape& shape) {
   if (!data.empty()) {
     copy.reset(new (std::nothrow) float[data.size()]);
     if (!copy) {
-      return Error(Errc::out_of_memory,
-                   "upload: no host memory for " + std::to_string(data.size()) + " elements");
+      return Error(Errc::out_of_memory, "upload: no host memory for " + std::to_string(data.size()) + " elements");
     }
     std::memcpy(copy.get(), data.data(), data.size() * sizeof(float));
   }
@@ -193,8 +187,8 @@ Result<ValueId> Graph::matmul(ValueId a, ValueId b, const MatmulOptions& options
   const Shape& sa = values_[a].shape;
   const Shape& sb = values_[b].shape;
   if (sa.rank() > 2 || sb.rank() > 2) {
-    return shape_error("matmul", "operands " + to_string(sa) + " and " + to_string(sb) +
-                                     "; expected one or two dims each");
+    return shape_error("matmul",
+                       "operands " + to_string(sa) + " and " + to_string(sb) + "; expected one or two dims each");
   }
   const bool transposed = options.layout == Layout::nk;
   const std::uint64_t m = sa.rank() == 2 ? sa[0] : 1;
@@ -212,8 +206,7 @@ Result<ValueId> Graph::matmul(ValueId a, ValueId b, const MatmulOptions& options
 
 Result<ValueId> Graph::matmul(ValueId a, ValueId b, std::uint64_t m, std::uint64_t k, std::uint64_t n,
                               const MatmulOptions& options) {
-  const std::string sizes =
-      "m = " + std::to_string(m) + ", k = " + std::to_string(k) + ", n = " + std::to_string(n);
+  const std::string sizes = "m = " + std::to_string(m) + ", k = " + std::to_string(k) + ", n = " + std::to_string(n);
   const auto mk = product(m, k);
   const auto kn = product(k, n);
   if (!mk || !kn || !product(m, n)) {

@@ -83,7 +83,8 @@ struct Node {
     StoreNode store;
   };
 
-  Node(ElementwiseNode n, std::uint8_t inputs_used) : kind(NodeKind::elementwise), input_count(inputs_used), elementwise(n) {}
+  Node(ElementwiseNode n, std::uint8_t inputs_used)
+      : kind(NodeKind::elementwise), input_count(inputs_used), elementwise(n) {}
   Node(ReduceNode n, std::uint8_t inputs_used) : kind(NodeKind::reduce), input_count(inputs_used), reduce(n) {}
   explicit Node(MatmulNode n) : kind(NodeKind::matmul), input_count(2), matmul(n) {}
   explicit Node(StoreNode n) : kind(NodeKind::store), input_count(1), store(n) {}

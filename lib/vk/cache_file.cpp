@@ -151,10 +151,8 @@ std::string foreign_reason(const CacheIdentity& file, const CacheIdentity& here)
   };
   auto number = [](std::uint32_t value) { return "0x" + hex(value, 8); };
   const std::pair<const char*, std::uint32_t CacheIdentity::*> numbers[] = {
-      {"vendor", &CacheIdentity::vendor_id},
-      {"device", &CacheIdentity::device_id},
-      {"driver id", &CacheIdentity::driver_id},
-      {"driver version", &CacheIdentity::driver_version},
+      {"vendor", &CacheIdentity::vendor_id},          {"device", &CacheIdentity::device_id},
+      {"driver id", &CacheIdentity::driver_id},       {"driver version", &CacheIdentity::driver_version},
       {"pointer bits", &CacheIdentity::pointer_bits},
   };
   for (auto [what, member] : numbers) {
@@ -237,8 +235,7 @@ class TemporaryFile {
     return 0;
   }
   int write(Bytes bytes) {
-    stream_.write(reinterpret_cast<const char*>(bytes.data()),
-                  static_cast<std::streamsize>(bytes.size()));
+    stream_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return stream_ ? 0 : EIO;
   }
   int finish() {
@@ -400,9 +397,7 @@ Location split(const std::string& path) {
 
 /// Temporary names are ".FILE.brontes-PID-COUNT-RANDOM.tmp", in hex. A long FILE is cut so that the
 /// whole stays within the usual 255 bytes of a name.
-std::string temporary_prefix(const std::string& file) {
-  return "." + file.substr(0, 180) + ".brontes-";
-}
+std::string temporary_prefix(const std::string& file) { return "." + file.substr(0, 180) + ".brontes-"; }
 constexpr std::string_view temporary_suffix = ".tmp";
 
 std::string temporary_name(const std::string& file) {
@@ -412,15 +407,14 @@ std::string temporary_name(const std::string& file) {
   // Containers that share a directory may share process ids too, so those two do not suffice.
   // O_EXCL catches what is left.
   std::array<std::uint8_t, 24> seed{};
-  std::uint64_t values[] = {
-      static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()),
-      static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()),
-      static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(seed.data()))};
+  std::uint64_t values[] = {static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()),
+                            static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()),
+                            static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(seed.data()))};
   for (std::size_t i = 0; i < seed.size(); ++i) {
     seed[i] = static_cast<std::uint8_t>(values[i / 8] >> (8 * (i % 8)));
   }
-  return temporary_prefix(file) + hex(pid, 1) + "-" + hex(count, 1) + "-" +
-         hex(cache_checksum(seed), 16) + std::string(temporary_suffix);
+  return temporary_prefix(file) + hex(pid, 1) + "-" + hex(count, 1) + "-" + hex(cache_checksum(seed), 16) +
+         std::string(temporary_suffix);
 }
 
 bool is_temporary_of(std::string_view name, std::string_view prefix) {
@@ -450,19 +444,17 @@ void remove_stale_temporaries(const Location& location) {
 }
 
 /// Fills `payload` and returns an empty string, or returns why the file is no good.
-std::string read_checked(InputFile& file, const CacheIdentity& identity,
-                         std::vector<std::uint8_t>& payload) {
+std::string read_checked(InputFile& file, const CacheIdentity& identity, std::vector<std::uint8_t>& payload) {
   if (file.is_directory()) return "it is a directory";
   if (!file.is_regular()) return "it is not a regular file";
   const std::uint64_t size = file.size();
   const std::string size_text = std::to_string(size) + " bytes";
   if (size < cache_header_size) {
-    return "truncated: " + size_text + ", the header alone has " +
-           std::to_string(cache_header_size);
+    return "truncated: " + size_text + ", the header alone has " + std::to_string(cache_header_size);
   }
   if (size - cache_header_size > max_cache_payload) {
-    return "implausibly large: " + size_text + ", at most " +
-           std::to_string(max_cache_payload + cache_header_size) + " expected";
+    return "implausibly large: " + size_text + ", at most " + std::to_string(max_cache_payload + cache_header_size) +
+           " expected";
   }
 
   HeaderBytes bytes{};
@@ -490,9 +482,8 @@ std::string read_checked(InputFile& file, const CacheIdentity& identity,
   }
   const std::uint64_t rest = size - cache_header_size;
   if (header.payload_size != rest) {
-    return std::string(header.payload_size > rest ? "truncated" : "damaged") + ": " +
-           std::to_string(rest) + " bytes of payload, the header says " +
-           std::to_string(header.payload_size);
+    return std::string(header.payload_size > rest ? "truncated" : "damaged") + ": " + std::to_string(rest) +
+           " bytes of payload, the header says " + std::to_string(header.payload_size);
   }
 
   payload.resize(static_cast<std::size_t>(rest));
@@ -509,8 +500,8 @@ CacheLoad load(const std::string& path, const CacheIdentity& identity) {
   InputFile file;
   const int error = file.open(path);
   if (error == ENOENT) return result;
-  const std::string reason = error != 0 ? "cannot be opened: " + system_text(error)
-                                        : read_checked(file, identity, result.payload);
+  const std::string reason =
+      error != 0 ? "cannot be opened: " + system_text(error) : read_checked(file, identity, result.payload);
   if (reason.empty()) {
     result.state = PipelineCacheState::warm;
     return result;
@@ -527,12 +518,11 @@ Error save(const std::string& path, const CacheIdentity& identity, Bytes payload
   };
   const Location location = split(path);
   if (location.file.empty() || location.file == "." || location.file == "..") {
-    return Error(Errc::invalid_argument,
-                 "pipeline cache '" + path + "' not saved: the path ends in no file name");
+    return Error(Errc::invalid_argument, "pipeline cache '" + path + "' not saved: the path ends in no file name");
   }
   if (payload.size() > max_cache_payload) {
-    return failed("payload", std::to_string(payload.size()) + " bytes, at most " +
-                                 std::to_string(max_cache_payload) + " are kept");
+    return failed("payload", std::to_string(payload.size()) + " bytes, at most " + std::to_string(max_cache_payload) +
+                                 " are kept");
   }
   if (int error = make_directories(location.directory)) {
     return failed("creating the directory", system_text(error));
@@ -584,9 +574,8 @@ std::string find_default_path(const CacheIdentity& identity, std::string& note) 
     }
     base = home + "/.cache";
   }
-  return base + "/brontes/pipelines-" + hex(identity.vendor_id, 4) + "-" +
-         hex(identity.device_id, 4) + "-" + std::to_string(identity.driver_id) + "-" +
-         std::to_string(identity.pointer_bits) + "bit-" +
+  return base + "/brontes/pipelines-" + hex(identity.vendor_id, 4) + "-" + hex(identity.device_id, 4) + "-" +
+         std::to_string(identity.driver_id) + "-" + std::to_string(identity.pointer_bits) + "bit-" +
          hex(cache_checksum(identity.device_uuid), 16) + ".bin";
 }
 

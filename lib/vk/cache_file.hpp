@@ -64,7 +64,7 @@ struct CacheIdentity {
 struct CacheLoad {
   PipelineCacheState state = PipelineCacheState::cold;  ///< cold, warm or rejected
   std::vector<std::uint8_t> payload;                    ///< empty unless warm
-  std::string note;  ///< which file was rejected and why; empty unless rejected
+  std::string note;                                     ///< which file was rejected and why; empty unless rejected
 };
 
 /// The file for this device and driver in $XDG_CACHE_HOME/brontes, or in $HOME/.cache/brontes where

@@ -40,8 +40,8 @@ Result<std::shared_ptr<Context>> Context::adopt(const AdoptedDevice& adopted, co
   self->instance_ = *instance;
   self->physical_ = describe(**instance, adopted.physical_device, 0);
   if (!self->physical_.info.suitable) {
-    return Error(Errc::unsupported, "adopt: " + self->physical_.info.name + " cannot be used: " +
-                                        self->physical_.info.unsuitable_because);
+    return Error(Errc::unsupported,
+                 "adopt: " + self->physical_.info.name + " cannot be used: " + self->physical_.info.unsuitable_because);
   }
   self->physical_.queue_family = adopted.queue_family;
   self->device_.handle = adopted.device;
@@ -71,9 +71,9 @@ Error Context::create_device() {
 }
 
 Error Context::load_table() {
-#define BRONTES_LOAD(function)                                                                       \
-  device_.table.function =                                                                                  \
-      reinterpret_cast<PFN_##function>(instance_->table.vkGetDeviceProcAddr(device_.handle, #function));    \
+#define BRONTES_LOAD(function)                                                                           \
+  device_.table.function =                                                                               \
+      reinterpret_cast<PFN_##function>(instance_->table.vkGetDeviceProcAddr(device_.handle, #function)); \
   if (device_.table.function == nullptr) return Error(Errc::unsupported, "the driver has no " #function);
   BRONTES_DEVICE_FUNCTIONS(BRONTES_LOAD)
 #undef BRONTES_LOAD
@@ -108,8 +108,7 @@ Error Context::open_cache(const PipelineCacheOptions& options) {
   if (!options.enabled) {
     cache_status_.note = "disabled by DeviceOptions";
   } else {
-    cache_status_.path =
-        options.path.empty() ? default_cache_path(cache_identity_, cache_status_.note) : options.path;
+    cache_status_.path = options.path.empty() ? default_cache_path(cache_identity_, cache_status_.note) : options.path;
     if (!cache_status_.path.empty()) {
       loaded = load_cache(cache_status_.path, cache_identity_);
       cache_status_.state = loaded.state;

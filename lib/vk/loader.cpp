@@ -171,8 +171,8 @@ Result<std::shared_ptr<Instance>> Instance::create(const DeviceOptions& options)
     });
     messenger.messageSeverity =
         VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-    messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
-                            VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+    messenger.messageType =
+        VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
     messenger.pfnUserCallback = on_debug_message;
     messenger.pUserData = &self->on_message_;
     features.pNext = &messenger;
@@ -223,8 +223,8 @@ Result<std::shared_ptr<Instance>> Instance::adopt(PFN_vkGetInstanceProcAddr get_
 }
 
 Error Instance::load_table() {
-#define BRONTES_LOAD(function)                                       \
-  load(get_instance_proc_addr, handle, #function, table.function);   \
+#define BRONTES_LOAD(function)                                     \
+  load(get_instance_proc_addr, handle, #function, table.function); \
   if (table.function == nullptr) return Error(Errc::unsupported, "the Vulkan loader has no " #function);
   BRONTES_INSTANCE_FUNCTIONS(BRONTES_LOAD)
 #undef BRONTES_LOAD
@@ -238,7 +238,8 @@ Error Instance::load_table() {
 
 Instance::~Instance() {
   if (messenger_ != VK_NULL_HANDLE) table.vkDestroyDebugUtilsMessengerEXT(handle, messenger_, nullptr);
-  if (owned_ && handle != VK_NULL_HANDLE && table.vkDestroyInstance != nullptr) table.vkDestroyInstance(handle, nullptr);
+  if (owned_ && handle != VK_NULL_HANDLE && table.vkDestroyInstance != nullptr)
+    table.vkDestroyInstance(handle, nullptr);
 }
 
 void Instance::report(Severity severity, const std::string& text) const {

@@ -38,9 +38,8 @@ namespace {
 vma::VmaAllocator allocator_of(void* pointer) { return static_cast<vma::VmaAllocator>(pointer); }
 vma::VmaAllocation block_of(void* pointer) { return static_cast<vma::VmaAllocation>(pointer); }
 
-constexpr VkMemoryPropertyFlags mapped_flags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
-                                               VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                                               VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+constexpr VkMemoryPropertyFlags mapped_flags =
+    VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
 
 // Memory types the device and the host reach equally well. A small window into a larger heap (a
 // 256 MiB BAR) does not count.
@@ -108,8 +107,8 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
   create.usage = vma::VMA_MEMORY_USAGE_AUTO;
   switch (use) {
     case MemoryUse::device:
-      buffer.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                     VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+      buffer.usage =
+          VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
       if (mapped_) {
         create.flags = vma::VMA_ALLOCATION_CREATE_MAPPED_BIT | vma::VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT;
         create.memoryTypeBits = mapped_types_;

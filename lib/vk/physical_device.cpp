@@ -160,13 +160,14 @@ Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::str
       if (acceptable(devices[i]) && (!best || rank_of(devices[i].type) > rank_of(devices[*best].type))) best = i;
     }
     if (best) return *best;
-    return Error(Errc::no_device, "none of the " + std::to_string(devices.size()) + " devices can be used:" +
-                                      describe_refusals(devices, allow_cpu));
+    return Error(Errc::no_device, "none of the " + std::to_string(devices.size()) +
+                                      " devices can be used:" + describe_refusals(devices, allow_cpu));
   }
 
   // An index, a UUID, or a part of the name: the first reading that matches anything counts.
   std::vector<std::size_t> matches;
-  const bool number = wish.size() <= 4 && std::all_of(wish.begin(), wish.end(), [](unsigned char c) { return std::isdigit(c); });
+  const bool number =
+      wish.size() <= 4 && std::all_of(wish.begin(), wish.end(), [](unsigned char c) { return std::isdigit(c); });
   if (number) {
     const auto index = static_cast<std::size_t>(std::stoul(wish));
     if (index < devices.size()) matches.push_back(index);

@@ -83,8 +83,8 @@ Result<Pipeline> Pipelines::make_pipeline(const PipelineKey& key, const KernelOb
   create.stage.pSpecializationInfo = &specialization;
   create.layout = objects.layout.get();
   VkPipeline pipeline = VK_NULL_HANDLE;
-  const VkResult result = context_.vk().vkCreateComputePipelines(context_.device(), cache_.get(), 1, &create, nullptr,
-                                                                 &pipeline);
+  const VkResult result =
+      context_.vk().vkCreateComputePipelines(context_.device(), cache_.get(), 1, &create, nullptr, &pipeline);
   if (Error e = check(result, "vkCreateComputePipelines")) {
     e.message = std::string("kernel ") + kernel.name + ": " + e.message;
     return e;

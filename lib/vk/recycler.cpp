@@ -36,8 +36,8 @@ Result<CommandSlot> Recycler::take_commands() {
   allocate.commandPool = pool;
   allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   allocate.commandBufferCount = 1;
-  if (Error e = check(vk.vkAllocateCommandBuffers(context_.device(), &allocate, &slot.buffer),
-                      "vkAllocateCommandBuffers")) {
+  if (Error e =
+          check(vk.vkAllocateCommandBuffers(context_.device(), &allocate, &slot.buffer), "vkAllocateCommandBuffers")) {
     return e;
   }
   context_.set_name(VK_OBJECT_TYPE_COMMAND_POOL, reinterpret_cast<std::uint64_t>(pool), "brontes commands");
@@ -71,8 +71,8 @@ Result<DescriptorSlot> Recycler::take_descriptors(std::uint32_t sets, std::uint3
   create.poolSizeCount = 1;
   create.pPoolSizes = &size;
   VkDescriptorPool pool = VK_NULL_HANDLE;
-  if (Error e = check(vk.vkCreateDescriptorPool(context_.device(), &create, nullptr, &pool),
-                      "vkCreateDescriptorPool")) {
+  if (Error e =
+          check(vk.vkCreateDescriptorPool(context_.device(), &create, nullptr, &pool), "vkCreateDescriptorPool")) {
     return e;
   }
   slot.pool = DescriptorPool(context_.device(), vk, pool);

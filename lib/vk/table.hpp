@@ -4,21 +4,21 @@
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
 
-#define BRONTES_GLOBAL_FUNCTIONS(X)        \
-  X(vkCreateInstance)                      \
+#define BRONTES_GLOBAL_FUNCTIONS(X)         \
+  X(vkCreateInstance)                       \
   X(vkEnumerateInstanceExtensionProperties) \
-  X(vkEnumerateInstanceLayerProperties)    \
+  X(vkEnumerateInstanceLayerProperties)     \
   X(vkEnumerateInstanceVersion)
 
-#define BRONTES_INSTANCE_FUNCTIONS(X)          \
-  X(vkCreateDevice)                            \
-  X(vkDestroyInstance)                         \
-  X(vkEnumeratePhysicalDevices)                \
-  X(vkGetDeviceProcAddr)                       \
-  X(vkGetPhysicalDeviceFeatures2)              \
-  X(vkGetPhysicalDeviceMemoryProperties)       \
-  X(vkGetPhysicalDeviceProperties)             \
-  X(vkGetPhysicalDeviceProperties2)            \
+#define BRONTES_INSTANCE_FUNCTIONS(X)    \
+  X(vkCreateDevice)                      \
+  X(vkDestroyInstance)                   \
+  X(vkEnumeratePhysicalDevices)          \
+  X(vkGetDeviceProcAddr)                 \
+  X(vkGetPhysicalDeviceFeatures2)        \
+  X(vkGetPhysicalDeviceMemoryProperties) \
+  X(vkGetPhysicalDeviceProperties)       \
+  X(vkGetPhysicalDeviceProperties2)      \
   X(vkGetPhysicalDeviceQueueFamilyProperties)
 
 // Null where the extension is not enabled.

@@ -27,20 +27,20 @@ struct BatchOptions {
 /// What a batch was asked and what it cost. Counts are exact. Those of execution add up over the
 /// execute() calls since the batch was made or reset.
 struct BatchStats {
-  std::uint64_t operations = 0;          ///< ops recorded
-  std::uint64_t values = 0;              ///< tensors: uploads, imports and results
-  std::uint64_t dispatches = 0;          ///< vkCmdDispatch
-  std::uint64_t barriers = 0;            ///< barriers between dependent dispatches
-  std::uint64_t boundary_barriers = 0;   ///< barriers towards earlier work, transfers and the host
-  std::uint64_t submits = 0;             ///< vkQueueSubmit
-  std::uint64_t transfers_up = 0;        ///< host to device: one for all uploads of an execute()
-  std::uint64_t transfers_down = 0;      ///< device to host: one for all readable results
-  std::uint64_t bytes_up = 0;            ///< bytes of uploaded elements
-  std::uint64_t bytes_down = 0;          ///< bytes of readable elements
-  std::uint64_t copy_commands = 0;       ///< vkCmdCopyBuffer; 0 where device memory is mapped
-  std::uint64_t pipelines_created = 0;   ///< pipelines this batch was the first to need
-  std::uint64_t allocations = 0;         ///< device memory blocks asked for
-  std::uint64_t arena_bytes = 0;         ///< device memory of uploads, results and temporaries
+  std::uint64_t operations = 0;         ///< ops recorded
+  std::uint64_t values = 0;             ///< tensors: uploads, imports and results
+  std::uint64_t dispatches = 0;         ///< vkCmdDispatch
+  std::uint64_t barriers = 0;           ///< barriers between dependent dispatches
+  std::uint64_t boundary_barriers = 0;  ///< barriers towards earlier work, transfers and the host
+  std::uint64_t submits = 0;            ///< vkQueueSubmit
+  std::uint64_t transfers_up = 0;       ///< host to device: one for all uploads of an execute()
+  std::uint64_t transfers_down = 0;     ///< device to host: one for all readable results
+  std::uint64_t bytes_up = 0;           ///< bytes of uploaded elements
+  std::uint64_t bytes_down = 0;         ///< bytes of readable elements
+  std::uint64_t copy_commands = 0;      ///< vkCmdCopyBuffer; 0 where device memory is mapped
+  std::uint64_t pipelines_created = 0;  ///< pipelines this batch was the first to need
+  std::uint64_t allocations = 0;        ///< device memory blocks asked for
+  std::uint64_t arena_bytes = 0;        ///< device memory of uploads, results and temporaries
 };
 
 /// Records tensor ops, runs them in one command buffer with one submit, and hands back results.
@@ -101,21 +101,21 @@ class BRONTES_API Batch {
 
   // --- One operand, any shape; the result has the same ----------------------------------------------
 
-  Tensor relu(Tensor x);                         ///< x < 0 ? 0 : x
-  Tensor scale(Tensor x, float factor);          ///< x * factor
-  Tensor offset(Tensor x, float amount);         ///< x + amount
-  Tensor neg(Tensor x);                          ///< -x
-  Tensor abs(Tensor x);                          ///< |x|
-  Tensor exp(Tensor x);                          ///< e^x; +Inf past 88.7
-  Tensor log(Tensor x);                          ///< natural logarithm; -Inf at 0, NaN below
-  Tensor sqrt(Tensor x);                         ///< NaN below 0
-  Tensor sigmoid(Tensor x);                      ///< 1 / (1 + e^-x)
+  Tensor relu(Tensor x);                  ///< x < 0 ? 0 : x
+  Tensor scale(Tensor x, float factor);   ///< x * factor
+  Tensor offset(Tensor x, float amount);  ///< x + amount
+  Tensor neg(Tensor x);                   ///< -x
+  Tensor abs(Tensor x);                   ///< |x|
+  Tensor exp(Tensor x);                   ///< e^x; +Inf past 88.7
+  Tensor log(Tensor x);                   ///< natural logarithm; -Inf at 0, NaN below
+  Tensor sqrt(Tensor x);                  ///< NaN below 0
+  Tensor sigmoid(Tensor x);               ///< 1 / (1 + e^-x)
   Tensor tanh(Tensor x);
-  Tensor swish(Tensor x);                        ///< x * sigmoid(x), also called SiLU; 0 at -Inf
-  Tensor gelu(Tensor x);                         ///< x/2 * (1 + erf(x / sqrt 2)), the exact form; 0 at -Inf
-  Tensor gelu_tanh(Tensor x);                    ///< the tanh approximation of gelu; 0 at -Inf
-  Tensor clamp(Tensor x, float low, float high); ///< invalid_argument unless low <= high
-  Tensor copy(Tensor x);                         ///< the same elements in memory of their own
+  Tensor swish(Tensor x);                         ///< x * sigmoid(x), also called SiLU; 0 at -Inf
+  Tensor gelu(Tensor x);                          ///< x/2 * (1 + erf(x / sqrt 2)), the exact form; 0 at -Inf
+  Tensor gelu_tanh(Tensor x);                     ///< the tanh approximation of gelu; 0 at -Inf
+  Tensor clamp(Tensor x, float low, float high);  ///< invalid_argument unless low <= high
+  Tensor copy(Tensor x);                          ///< the same elements in memory of their own
 
   // --- Two operands, broadcast ----------------------------------------------------------------------
 

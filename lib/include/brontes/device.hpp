@@ -68,13 +68,13 @@ struct DeviceInfo {
   std::uint32_t index = 0;  ///< position in Device::list()
   std::string name;
   DeviceType type = DeviceType::other;
-  std::string driver;       ///< driver name and version, in the driver's words
+  std::string driver;  ///< driver name and version, in the driver's words
   std::uint32_t vendor_id = 0;
   std::uint32_t device_id = 0;
   std::uint32_t driver_version = 0;
   std::uint32_t api_version = 0;  ///< as Vulkan packs it
   std::array<std::uint8_t, 16> uuid{};
-  bool suitable = false;    ///< meets the baseline: Vulkan 1.2, a compute queue, timeline semaphores
+  bool suitable = false;           ///< meets the baseline: Vulkan 1.2, a compute queue, timeline semaphores
   std::string unsuitable_because;  ///< empty when suitable
 
   std::uint32_t subgroup_size = 0;

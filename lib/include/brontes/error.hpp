@@ -30,24 +30,24 @@ enum class Errc : std::uint8_t {
   limit_exceeded,    ///< larger than this device can do; the message names the limit
 
   // Tensor handles.
-  invalid_tensor,    ///< a default-constructed Tensor, or one returned by an op that failed
-  foreign_tensor,    ///< a Tensor of another Batch
-  stale_tensor,      ///< a Tensor from before Batch::reset()
-  not_executed,      ///< read() of a value whose op has not been executed yet
-  not_kept,          ///< the value was consumed by other ops and was not marked with keep()
+  invalid_tensor,  ///< a default-constructed Tensor, or one returned by an op that failed
+  foreign_tensor,  ///< a Tensor of another Batch
+  stale_tensor,    ///< a Tensor from before Batch::reset()
+  not_executed,    ///< read() of a value whose op has not been executed yet
+  not_kept,        ///< the value was consumed by other ops and was not marked with keep()
 
   // Finding a device.
-  no_loader,         ///< the Vulkan loader library is not installed
-  no_driver,         ///< the loader found no Vulkan driver
-  no_device,         ///< there are devices, but none that meets the options
+  no_loader,  ///< the Vulkan loader library is not installed
+  no_driver,  ///< the loader found no Vulkan driver
+  no_device,  ///< there are devices, but none that meets the options
 
   // Running.
-  out_of_memory,     ///< host or device memory is exhausted
-  device_lost,       ///< the driver reset or lost the device; open a new Device
-  timeout,           ///< the wait ended before the work did
-  unsupported,       ///< the device or driver lacks something that was asked for
-  io,                ///< a file could not be read or written
-  vulkan,            ///< any other failing Vulkan call; see Error::vk_result
+  out_of_memory,  ///< host or device memory is exhausted
+  device_lost,    ///< the driver reset or lost the device; open a new Device
+  timeout,        ///< the wait ended before the work did
+  unsupported,    ///< the device or driver lacks something that was asked for
+  io,             ///< a file could not be read or written
+  vulkan,         ///< any other failing Vulkan call; see Error::vk_result
 };
 
 /// The enumerator's name, for example "shape_mismatch". Never null.
@@ -106,7 +106,7 @@ namespace detail {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   /// True when there is a value (note: the opposite sense of Error's conversion).

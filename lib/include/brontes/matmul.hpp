@@ -39,14 +39,14 @@ struct MatmulOptions {
 /// What the selector chose for a product, and why.
 struct MatmulChoice {
   MatmulKernel kernel = MatmulKernel::automatic;  ///< automatic: nothing to compute
-  std::uint64_t groups = 0;      ///< workgroups of one dispatch
-  std::uint32_t dispatches = 0;  ///< more than one when K is split
-  std::string reason;            ///< one sentence, for people
+  std::uint64_t groups = 0;                       ///< workgroups of one dispatch
+  std::uint32_t dispatches = 0;                   ///< more than one when K is split
+  std::string reason;                             ///< one sentence, for people
 };
 
 /// What Batch::matmul would run on this device for an [m, k] x [k, n] product.
 /// Thread-safety: as Device.
-BRONTES_API MatmulChoice explain_matmul(const Device& device, std::uint64_t m, std::uint64_t k,
-                                        std::uint64_t n, const MatmulOptions& options = {});
+BRONTES_API MatmulChoice explain_matmul(const Device& device, std::uint64_t m, std::uint64_t k, std::uint64_t n,
+                                        const MatmulOptions& options = {});
 
 }  // namespace brontes

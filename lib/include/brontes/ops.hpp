@@ -33,8 +33,7 @@ BRONTES_API Error tanh(const Device& device, Span<const float> in, Span<float> o
 BRONTES_API Error swish(const Device& device, Span<const float> in, Span<float> out);
 BRONTES_API Error gelu(const Device& device, Span<const float> in, Span<float> out);
 BRONTES_API Error gelu_tanh(const Device& device, Span<const float> in, Span<float> out);
-BRONTES_API Error clamp(const Device& device, Span<const float> in, float low, float high,
-                        Span<float> out);
+BRONTES_API Error clamp(const Device& device, Span<const float> in, float low, float high, Span<float> out);
 
 BRONTES_API Error add(const Device& device, Span<const float> x, Span<const float> y, Span<float> out);
 BRONTES_API Error sub(const Device& device, Span<const float> x, Span<const float> y, Span<float> out);
@@ -50,7 +49,6 @@ BRONTES_API Result<float> min(const Device& device, Span<const float> in);
 
 /// out[m, n] = alpha * a[m, k] x b; b is [k, n] or, with Layout::nk, [n, k].
 BRONTES_API Error matmul(const Device& device, Span<const float> a, Span<const float> b, Span<float> out,
-                         std::uint64_t m, std::uint64_t k, std::uint64_t n,
-                         const MatmulOptions& options = {});
+                         std::uint64_t m, std::uint64_t k, std::uint64_t n, const MatmulOptions& options = {});
 
 }  // namespace brontes::ops

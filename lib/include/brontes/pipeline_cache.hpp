@@ -27,16 +27,16 @@ struct PipelineCacheOptions {
 
 /// What came of the cache file when the Device was opened.
 enum class PipelineCacheState : std::uint8_t {
-  off,        ///< disabled, or there is no directory to keep it in
-  cold,       ///< there was no file yet
-  warm,       ///< a valid file was loaded
-  rejected,   ///< there was a file, but it was damaged, older or foreign; it will be replaced
+  off,       ///< disabled, or there is no directory to keep it in
+  cold,      ///< there was no file yet
+  warm,      ///< a valid file was loaded
+  rejected,  ///< there was a file, but it was damaged, older or foreign; it will be replaced
 };
 
 struct PipelineCacheStatus {
   PipelineCacheState state = PipelineCacheState::off;
-  std::string path;         ///< empty when off
-  std::string note;         ///< why it is off or rejected; empty otherwise
+  std::string path;                ///< empty when off
+  std::string note;                ///< why it is off or rejected; empty otherwise
   std::uint64_t bytes_loaded = 0;  ///< payload handed to the driver
 };
 

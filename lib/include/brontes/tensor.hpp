@@ -28,10 +28,8 @@ class Span {
   constexpr Span(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
   template <std::size_t N>
   constexpr Span(T (&array)[N]) noexcept : data_(array), size_(N) {}  // NOLINT: implicit by design
-  template <class C,
-            class = std::enable_if_t<
-                std::is_convertible_v<decltype(std::declval<C&>().data()), T*> &&
-                std::is_convertible_v<decltype(std::declval<C&>().size()), std::size_t>>>
+  template <class C, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<C&>().data()), T*> &&
+                                              std::is_convertible_v<decltype(std::declval<C&>().size()), std::size_t>>>
   constexpr Span(C&& container) noexcept  // NOLINT: implicit by design
       : data_(container.data()), size_(container.size()) {}
 
@@ -56,8 +54,8 @@ class Shape {
   /// Rank 0: "no shape given".
   constexpr Shape() noexcept = default;
 
-  template <class... Dims, class = std::enable_if_t<(sizeof...(Dims) > 0) &&
-                                                    (std::is_integral_v<std::decay_t<Dims>> && ...)>>
+  template <class... Dims,
+            class = std::enable_if_t<(sizeof...(Dims) > 0) && (std::is_integral_v<std::decay_t<Dims>> && ...)>>
   constexpr Shape(Dims... dims) noexcept {  // NOLINT: implicit, so that upload(data, {2, 3}) works
     (push(dims), ...);
   }
