@@ -7,7 +7,7 @@
 //   log        1.5e-7 relative, denormal arguments included
 //   sigmoid    4e-7 relative wherever the result is normal
 //   tanh       4e-7 relative
-//   gelu       1.5e-7 * max(1, |x|) absolute; 2e-6 relative in [-6, 0), 6e-6 in [-13, -6)
+//   gelu       1.5e-7 * max(1, |x|) absolute; 2e-6 relative in [-6, 0), 6e-6 in [-12, -6)
 //   gelu_tanh  2e-7 * max(1, |x|) absolute; 4e-6 relative in [-6, 0)
 #ifndef BRONTES_ACTIVATIONS_GLSL
 #define BRONTES_ACTIVATIONS_GLSL

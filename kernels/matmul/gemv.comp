@@ -4,6 +4,7 @@
 // B is [k,n]: group_size / slices lanes run along n; the `slices` groups of them split k.
 // Either way the lanes' sums meet in shared memory.
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 
 #include "grid.glsl"
@@ -62,7 +63,8 @@ void weight_rows(uint group) {
 #define SHARE(r) \
   if (r < rows) partial[r * group_size + lane] = sum[r];
   FOR_ROWS(SHARE)
-  for (uint width = group_size / 2u; width > 0u; width /= 2u) {
+  // Kept a loop because every barrier costs lavapipe much compile time.
+  [[dont_unroll]] for (uint width = group_size / 2u; width > 0u; width /= 2u) {
     barrier();
     if (lane < width) {
 #define MEET(r)                                          \
@@ -126,7 +128,7 @@ void columns(uint group) {
     partial[3u * group_size + local] = part.w;                 \
   }
   PUT(sum)
-  for (uint height = slices / 2u; height > 0u; height /= 2u) {
+  [[dont_unroll]] for (uint height = slices / 2u; height > 0u; height /= 2u) {
     barrier();
     if (slice < height) {
       uint other = local + height * lanes;

@@ -1,6 +1,7 @@
 // Reduces a chunk of the input per workgroup to one value: sum, maximum or minimum of x, or of x * y.
 // A second dispatch with one workgroup reduces the partial results. NaN anywhere gives NaN.
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 
 #include "grid.glsl"
@@ -86,7 +87,8 @@ void main() {
   vec4 a = combined(combined(a0, a1), combined(a2, a3));
   float mine = combined(combined(a.x, a.y), combined(a.z, a.w));
   partial[lane] = mine;
-  for (uint width = group_size / 2u; width > 0u; width /= 2u) {
+  // Kept a loop because every barrier costs lavapipe much compile time.
+  [[dont_unroll]] for (uint width = group_size / 2u; width > 0u; width /= 2u) {
     barrier();
     if (lane < width) {
       mine = combined(mine, partial[lane + width]);

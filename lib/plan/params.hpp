@@ -9,8 +9,9 @@
 //   the work needs. A grid may be rounded up when it is folded over axes: the surplus does nothing.
 // - Element counts are below 2^31, so that index arithmetic stays inside 32 bits.
 //
-// Iteration bounds are sums over nested and sequential loops and assume that no driver unrolls
-// anything, because lavapipe from Mesa 22 silently ends an invocation's loops after about 65535.
+// Iteration bounds are for lavapipe from Mesa 22, which silently ends an invocation's loops once it has
+// counted 65535 iterations. They assume that nothing is unrolled, add up nested and sequential loops,
+// and count one more for each time a loop is entered, for the test that ends it.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +64,7 @@ constexpr std::uint32_t elementwise_groups(std::uint32_t n, std::uint32_t group_
   return ceil_div(ceil_div(n, 4), group_size * vectors);
 }
 
-constexpr std::uint32_t elementwise_iterations() noexcept { return 0; }
+constexpr std::uint32_t elementwise_iterations(std::uint32_t vectors) noexcept { return vectors + 1; }
 
 // reduce: one value per workgroup. Workgroup g reduces [g * chunk, min(n, (g + 1) * chunk)) to out[g].
 
@@ -76,7 +77,7 @@ struct ReduceParams {
 enum class ReduceCombine : std::uint32_t { sum = 0, max = 1, min = 2 };
 
 constexpr std::uint32_t reduce_iterations(std::uint32_t chunk, std::uint32_t group_size) noexcept {
-  return ceil_div(chunk, 16 * group_size) + tree_steps(group_size);
+  return ceil_div(chunk, 16 * group_size) + tree_steps(group_size) + 2;
 }
 
 constexpr std::uint32_t reduce_shared_bytes(std::uint32_t group_size) noexcept { return 4 * group_size; }
@@ -117,7 +118,9 @@ constexpr MatmulTile matmul_naive_tile(std::uint32_t group_x, std::uint32_t grou
   return {group_y, group_x};
 }
 
-constexpr std::uint32_t matmul_naive_iterations(std::uint32_t k_count) noexcept { return k_count / 4 + k_count % 4; }
+constexpr std::uint32_t matmul_naive_iterations(std::uint32_t k_count) noexcept {
+  return k_count / 4 + k_count % 4 + 2;
+}
 
 // gemv: m = 1. With W[n,k] all lanes run along k, for `rows` rows of W at a time. With B[k,n] the
 // workgroup is group_size / slices lanes along n, each with 4 columns if n % 4 == 0 and else 1,
@@ -132,8 +135,8 @@ constexpr MatmulTile matmul_gemv_tile(MatmulLayout layout, std::uint32_t vectori
 
 constexpr std::uint32_t matmul_gemv_iterations(MatmulLayout layout, std::uint32_t k_count, std::uint32_t group_size,
                                                std::uint32_t slices) noexcept {
-  return layout == MatmulLayout::nk ? ceil_div(k_count, 4 * group_size) + tree_steps(group_size)
-                                    : ceil_div(k_count, 4 * slices) + tree_steps(slices);
+  return layout == MatmulLayout::nk ? ceil_div(k_count, 4 * group_size) + tree_steps(group_size) + 2
+                                    : ceil_div(k_count, 4 * slices) + tree_steps(slices) + 2;
 }
 
 constexpr std::uint32_t matmul_gemv_shared_bytes(MatmulLayout layout, std::uint32_t group_size,
@@ -161,7 +164,7 @@ struct MatmulTiledShape {
 constexpr MatmulTile matmul_tiled_tile(std::uint32_t tile_m, std::uint32_t tile_n) noexcept { return {tile_m, tile_n}; }
 
 constexpr std::uint32_t matmul_tiled_iterations(std::uint32_t k_count, std::uint32_t tile_k) noexcept {
-  return ceil_div(k_count, tile_k) * (1 + tile_k / 4);
+  return ceil_div(k_count, tile_k) * (tile_k / 4 + 2) + 1;
 }
 
 constexpr std::uint32_t matmul_tiled_shared_bytes(std::uint32_t tile_m, std::uint32_t tile_n,
