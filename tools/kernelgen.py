@@ -20,6 +20,18 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
 
+# What spirv-opt does. No inlining: every driver inlines by itself, and the elementwise ops inlined into
+# every place that writes a result make modules of megabytes.
+OPTIMIZATIONS = [
+    "--wrap-opkill", "--eliminate-dead-functions", "--eliminate-dead-branches", "--merge-return",
+    "--private-to-local", "--eliminate-local-single-block", "--eliminate-local-single-store", "--eliminate-dead-code-aggressive",
+    "--scalar-replacement=100", "--convert-local-access-chains", "--eliminate-local-single-block",
+    "--eliminate-local-single-store", "--eliminate-dead-code-aggressive", "--ssa-rewrite", "--eliminate-dead-code-aggressive",
+    "--simplify-instructions", "--vector-dce", "--eliminate-dead-branches", "--merge-blocks", "--redundancy-elimination",
+    "--eliminate-dead-code-aggressive", "--cfg-cleanup",
+]
+
+
 class KernelError(Exception):
     """A problem with a kernel, worded for whoever wrote it."""
 
@@ -69,7 +81,7 @@ def command_compile(args: argparse.Namespace) -> None:
             [args.glslang, "--quiet", *environment, "-S", "comp", "--depfile", deps,
              *("-I" + folder for folder in args.include), *("-D" + define for define in args.define),
              "-o", raw, args.source])
-        run("spirv-opt", args.source, [args.spirv_opt, "-O", "--target-env=" + args.target_env, raw, "-o", optimised])
+        run("spirv-opt", args.source, [args.spirv_opt, *OPTIMIZATIONS, "--target-env=" + args.target_env, raw, "-o", optimised])
         run("spirv-val", args.source, [args.spirv_val, *environment, optimised])
         with open(optimised, "rb") as module:
             words = module.read()
@@ -239,7 +251,7 @@ class Module:
             return self.size_of(operands[0]) * operands[1]
         if opcode == OP_TYPE_ARRAY:
             return self.decorations[type_id][ARRAY_STRIDE][0] * self.constants[operands[1]]
-        raise KernelError("a push constant member is neither a scalar, a vector nor an array of them")
+        raise KernelError("a push constant member is neither a scalar, a vector, an array of them nor a struct")
 
     def scalar_of(self, type_id: int) -> str:
         opcode, operands = self.types[type_id]
@@ -302,16 +314,23 @@ def reflect_constants(module: Module) -> List[SpecConstant]:
     return [found[number] for number in sorted(found)]
 
 
+def flat_members(module: Module, struct_id: int, prefix: str = "", base: int = 0):
+    """The members of a block; those of a struct inside it by their path, "epilogue.div"."""
+    for index, type_id in enumerate(module.types[struct_id][1]):
+        name = prefix + module.member_names[struct_id, index]
+        offset = base + module.member_decorations[struct_id, index][OFFSET][0]
+        if module.types[type_id][0] == OP_TYPE_STRUCT:
+            yield from flat_members(module, type_id, name + ".", offset)
+        else:
+            yield Member(name, offset, module.size_of(type_id), module.scalar_of(type_id))
+
+
 def reflect_push(module: Module) -> Optional[PushBlock]:
     blocks = {pointer for _, pointer, storage in module.variables if storage == PUSH_CONSTANT}
     if not blocks:
         return None
     struct_id = module.types[blocks.pop()][1][1]
-    members = []
-    for index, type_id in enumerate(module.types[struct_id][1]):
-        members.append(Member(module.member_names[struct_id, index],
-                              module.member_decorations[struct_id, index][OFFSET][0],
-                              module.size_of(type_id), module.scalar_of(type_id)))
+    members = list(flat_members(module, struct_id))
     size = max(member.offset + member.size for member in members)
     if size > 128:
         raise KernelError(f"{size} bytes of push constants; Vulkan guarantees no more than 128")
@@ -464,6 +483,7 @@ def checks(kernels: List[Kernel]) -> str:
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "kernels.hpp"
 #include "plan/params.hpp"
@@ -476,9 +496,9 @@ namespace brontes::plan {
         out.append(f"static_assert(sizeof({name}) == {block.size});\n")
         for member in block.members:
             out.append(f"static_assert(offsetof({name}, {member.name}) == {member.offset});\n")
-            out.append(f"static_assert(sizeof({name}::{member.name}) == {member.size});\n")
-            out.append(f"static_assert(std::is_same_v<std::remove_all_extents_t<decltype({name}::{member.name})>, "
-                       f"{member.scalar}>);\n")
+            out.append(f"static_assert(sizeof(std::declval<{name}>().{member.name}) == {member.size});\n")
+            out.append(f"static_assert(std::is_same_v<std::remove_all_extents_t<decltype(std::declval<{name}>()."
+                       f"{member.name})>, {member.scalar}>);\n")
     out.append("\n")
     for kernel in kernels:
         if kernel.push:

@@ -2,10 +2,13 @@
 //
 //   C[m,n] = alpha * A[m,k] x B, over k in [k_begin, k_begin + k_count), plus C if accumulate
 //
+// and then the epilogue, which belongs to the dispatch that ends at k.
+//
 // All row-major. B is [k,n] when b_layout is 0, and the weight form W[n,k] of y = x W^T when it is 1.
 #ifndef BRONTES_MATMUL_GLSL
 #define BRONTES_MATMUL_GLSL
 
+#include "epilogue.glsl"
 #include "memory.glsl"
 
 layout(push_constant, std430) uniform MatmulParams {
@@ -17,6 +20,7 @@ layout(push_constant, std430) uniform MatmulParams {
   float alpha;
   uint accumulate;
   uint groups;
+  EpilogueParams epilogue;
 } params;
 
 BRONTES_INPUT(0, a)
@@ -32,12 +36,14 @@ uint b_index(uint b_layout, uint k, uint column) {
 void put1(uint i, float sum) {
   float value = params.alpha * sum;
   if (params.accumulate != 0u) value += load1(c, i);
+  BRONTES_EPILOGUE1(value, i, params.epilogue)
   store1(c, i, value);
 }
 
 void put4(uint i4, vec4 sum) {
   vec4 value = params.alpha * sum;
   if (params.accumulate != 0u) value += load4(c, i4);
+  BRONTES_EPILOGUE4(value, i4, params.epilogue)
   store4(c, i4, value);
 }
 

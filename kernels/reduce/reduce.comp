@@ -4,6 +4,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 
+#include "epilogue.glsl"
 #include "grid.glsl"
 #include "memory.glsl"
 #include "numbers.glsl"
@@ -20,6 +21,7 @@ layout(push_constant, std430) uniform ReduceParams {
   uint n;
   uint chunk;
   uint groups;
+  EpilogueParams epilogue;  // of the dispatch with the last, single workgroup
 } params;
 
 BRONTES_INPUT(0, in0)
@@ -95,5 +97,8 @@ void main() {
       partial[lane] = mine;
     }
   }
-  if (lane == 0u) store1(out0, group, mine);
+  if (lane == 0u) {
+    BRONTES_EPILOGUE1(mine, 0u, params.epilogue)
+    store1(out0, group, mine);
+  }
 }

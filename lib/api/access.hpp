@@ -1,12 +1,16 @@
 // How the library's own code reaches the state behind public classes.
 #pragma once
 
+#include "record/graph.hpp"
 #include "vk/context.hpp"
 
 #include <brontes/buffer.hpp>
 #include <brontes/device.hpp>
+#include <brontes/program.hpp>
+#include <brontes/tensor.hpp>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace brontes {
@@ -21,5 +25,76 @@ struct BufferAccess {
   /// Null for a moved-from Buffer.
   static const std::shared_ptr<vk::Allocation>& memory(const Buffer& buffer) noexcept { return buffer.memory_; }
 };
+
+struct SubmissionAccess {
+  static Submission make(std::shared_ptr<vk::Context> context, std::uint64_t value) {
+    Submission submission;
+    submission.context_ = std::move(context);
+    submission.value_ = value;
+    return submission;
+  }
+  static const std::shared_ptr<vk::Context>& context(const Submission& s) noexcept { return s.context_; }
+  static std::uint64_t value(const Submission& s) noexcept { return s.value_; }
+};
+
+/// Whose tensors are good: those of one batch since its last reset.
+struct TensorOwner {
+  std::uint64_t serial = 0;
+  std::uint32_t generation = 0;
+};
+
+struct TensorAccess {
+  static Tensor make(const TensorOwner& owner, record::ValueId id, const record::Value& value) {
+    return Tensor(owner.serial, owner.generation, id, value.shape, value.dtype);
+  }
+  static record::ValueId id(const Tensor& x) noexcept { return x.index_; }
+  /// Why `x` cannot be used by `op`, if so.
+  static Error check(const char* op, const Tensor& x, const TensorOwner& owner) {
+    if (!x.valid()) {
+      return Error(Errc::invalid_tensor, std::string(op) + ": the tensor is empty: default-constructed, or the result "
+                                                           "of an op that failed");
+    }
+    if (x.serial_ != owner.serial) {
+      return Error(Errc::foreign_tensor,
+                   std::string(op) + ": the tensor " + to_string(x.shape()) + " belongs to another batch");
+    }
+    if (x.generation_ != owner.generation) {
+      return Error(Errc::stale_tensor,
+                   std::string(op) + ": the tensor " + to_string(x.shape()) + " is from before the batch was reset");
+    }
+    return {};
+  }
+};
+
+/// What read() asks of its output.
+inline Error check_output(const Shape& shape, Span<float> out) {
+  if (out.data() == nullptr && out.size() != 0) {
+    return Error(Errc::null_data, "read: a null pointer for " + std::to_string(out.size()) + " elements");
+  }
+  if (out.size() != shape.count()) {
+    return Error(Errc::shape_mismatch, "read: " + std::to_string(out.size()) + " elements of output for a value of " +
+                                           to_string(shape) + ", which has " + std::to_string(shape.count()));
+  }
+  return {};
+}
+
+inline Error not_kept(const Shape& shape) {
+  return Error(Errc::not_kept, "read: the value " + to_string(shape) +
+                                   " was consumed by other ops and may not exist any more; mark it with keep() before "
+                                   "execute()");
+}
+
+/// A vector of `count` elements filled by `read`, or the error; memory for it may be lacking.
+template <class Read>
+Result<std::vector<float>> read_vector(std::uint64_t count, Read read) {
+  std::vector<float> out;
+  try {
+    out.resize(count);
+  } catch (const std::bad_alloc&) {
+    return Error(Errc::out_of_memory, "read: no host memory for " + std::to_string(count) + " elements");
+  }
+  if (Error e = read(Span<float>(out))) return e;
+  return out;
+}
 
 }  // namespace brontes

@@ -1,13 +1,15 @@
 #include <brontes/batch.hpp>
 
 #include "api/access.hpp"
+#include "api/program.hpp"
 #include "plan/plan.hpp"
 #include "record/graph.hpp"
 #include "submit/program.hpp"
 #include "submit/transfer.hpp"
 
+#include <array>
 #include <atomic>
-#include <optional>
+#include <unordered_map>
 
 namespace brontes {
 namespace {
@@ -33,15 +35,15 @@ struct Batch::State {
 
   std::shared_ptr<vk::Context> context;  // null when the Device had been moved from
   BatchOptions options;
-  std::uint64_t serial = next_serial();
-  std::uint32_t generation = 0;
+  TensorOwner owner{next_serial(), 0};
   record::Graph graph;
   Error error;
   BatchStats stats;
   /// What the graph's resource ids mean: imported buffers and arenas of earlier executions.
   std::vector<std::shared_ptr<vk::Allocation>> resources;
-  /// By resource id; set for arenas, whose read-back range may lie apart.
-  std::vector<std::optional<submit::Results>> results;
+  /// By resource id: whose arena it is; null for a buffer.
+  std::vector<std::unique_ptr<submit::Program>> programs;
+  std::unordered_map<const vk::Allocation*, ResourceId> buffers;
 
   void fail(Error e) {
     if (!error) error = std::move(e);
@@ -52,57 +54,49 @@ struct Batch::State {
       fail(recorded.error());
       return {};
     }
-    const record::Value& value = graph.values()[*recorded];
-    return Tensor(serial, generation, *recorded, value.shape, value.dtype);
+    return TensorAccess::make(owner, *recorded, graph.values()[*recorded]);
   }
 
-  /// Why `x` cannot be used by `op`, if so.
-  Error check(const char* op, const Tensor& x) const {
-    if (!context) return Error(Errc::invalid_argument, std::string(op) + ": the batch's Device had been moved from");
-    if (!x.valid()) {
-      return Error(Errc::invalid_tensor, std::string(op) +
-                                             ": the tensor is empty: default-constructed, or the "
-                                             "result of an op that failed");
-    }
-    if (x.serial_ != serial) {
-      return Error(Errc::foreign_tensor,
-                   std::string(op) + ": the tensor " + to_string(x.shape()) + " belongs to another batch");
-    }
-    if (x.generation_ != generation) {
-      return Error(Errc::stale_tensor,
-                   std::string(op) + ": the tensor " + to_string(x.shape()) + " is from before the batch was reset");
-    }
-    return {};
+  /// Why nothing can be done, if so.
+  Error check_device(const char* op) const {
+    if (context) return {};
+    return Error(Errc::invalid_argument, std::string(op) + ": the batch's Device had been moved from");
   }
 
   template <class Record, class... Tensors>
   Tensor apply(const char* op, Record record, const Tensors&... tensors) {
     Error e;
     // The first bad operand counts.
-    static_cast<void>(((e = check(op, tensors), !e) && ...));
+    static_cast<void>(((e = TensorAccess::check(op, tensors, owner), !e) && ...));
     if (e) {
       fail(std::move(e));
       return {};
     }
-    const std::array<ValueId, sizeof...(Tensors)> inputs{tensors.index_...};
+    const std::array<ValueId, sizeof...(Tensors)> inputs{TensorAccess::id(tensors)...};
     return finish(record(inputs));
   }
 
   template <class... Tensors>
   Tensor elementwise(ElementwiseOp op, float p, float q, const Tensors&... tensors) {
-    return apply(
-        record::info(op).name, [&](auto& inputs) { return graph.elementwise(op, inputs, p, q); }, tensors...);
+    auto record = [&](auto& inputs) { return graph.elementwise(op, inputs, p, q); };
+    return apply(record::info(op).name, record, tensors...);
   }
 
   template <class... Tensors>
   Tensor reduce(ReduceOp op, const Tensors&... tensors) {
-    return apply(
-        record::name(op), [&](auto& inputs) { return graph.reduce(op, inputs); }, tensors...);
+    auto record = [&](auto& inputs) { return graph.reduce(op, inputs); };
+    return apply(record::name(op), record, tensors...);
   }
 
   MatmulOptions with_default_kernel(MatmulOptions matmul) const {
     if (matmul.kernel == MatmulKernel::automatic) matmul.kernel = options.matmul;
     return matmul;
+  }
+
+  ResourceId add_resource(std::shared_ptr<vk::Allocation> memory, std::unique_ptr<submit::Program> program) {
+    resources.push_back(std::move(memory));
+    programs.push_back(std::move(program));
+    return static_cast<ResourceId>(resources.size() - 1);
   }
 
   /// The resource id of a buffer, the same for the same memory, or an error.
@@ -111,41 +105,69 @@ struct Batch::State {
     if (!context || !memory) {
       return Error(Errc::invalid_argument, std::string(op) + ": the Device or Buffer has been moved from");
     }
-    if (memory->context() != context) {
+    if (&memory->context() != context.get()) {
       return Error(Errc::invalid_argument,
                    std::string(op) + ": the buffer " + to_string(buffer.shape()) + " belongs to another device");
     }
-    for (std::size_t i = 0; i < resources.size(); ++i) {
-      if (resources[i] == memory) return static_cast<ResourceId>(i);
-    }
-    resources.push_back(memory);
-    results.emplace_back();
-    return static_cast<ResourceId>(resources.size() - 1);
+    auto [entry, fresh] = buffers.try_emplace(memory.get(), ResourceId{});
+    if (fresh) entry->second = add_resource(memory, nullptr);
+    return entry->second;
   }
 
-  Error execute();
+  Result<plan::Plan> plan() const;
+  Result<std::unique_ptr<submit::Program>> build(encode::Use use) const;
+  Result<Submission> submit();
   Error read(const Tensor& x, Span<float> out) const;
 };
 
-Error Batch::State::execute() {
-  if (error) return error;
-  if (!context) return Error(Errc::invalid_argument, "execute: the batch's Device had been moved from");
-  auto plan = plan::make_plan(graph, context->traits(), {options.keep_all});
-  if (!plan) return plan.error();
-  auto done = submit::run(context, graph, *plan, resources, stats);
-  if (!done) return done.error();
+Result<plan::Plan> Batch::State::plan() const {
+  plan::PlanOptions planning;
+  planning.keep_all = options.keep_all;
+  planning.keep_marked_only = options.keep_marked_only;
+  planning.fuse = options.fuse;
+  planning.reuse_memory = options.reuse_memory;
+  planning.work_per_submit = options.work_per_submit;
+  return plan::make_plan(graph, context->traits(), planning);
+}
 
+Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use) const {
+  if (error) return error;
+  if (Error e = check_device("execute")) return e;
+  auto planned = plan();
+  if (!planned) return planned.error();
+  auto program = submit::Program::create(context, std::move(*planned), resources, use);
+  if (!program) return program.error();
+  const auto& places = (*program)->plan().uploads;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (Error e = (*program)->write(places[i].offset, graph.uploads()[i].data.get(), places[i].bytes)) return e;
+  }
+  return program;
+}
+
+Result<Submission> Batch::State::submit() {
+  if (!error && graph.first_pending_value() == graph.values().size() &&
+      graph.first_pending_node() == graph.nodes().size()) {
+    return Submission();
+  }
+  auto built = build(encode::Use::once);
+  if (!built) return built.error();
+  std::unique_ptr<submit::Program> program = std::move(*built);
+  auto value = program->submit();
+  if (!value) return value.error();
+  program->finish();
+  submit::add(stats, program->stats());
+
+  // What still exists: readable values, and uploads, which stay usable as operands.
   std::vector<record::Graph::Residence> residences;
-  if (done->arena) {
-    const auto resource = static_cast<ResourceId>(resources.size());
-    resources.push_back(done->arena);
-    results.emplace_back(std::move(*done));
-    // Uploads stay usable as operands, readable or not.
-    for (const plan::Placement& p : plan->uploads) residences.push_back({p.value, resource, p.offset});
-    for (const plan::Placement& p : plan->readable) residences.push_back({p.value, resource, p.offset});
+  const auto resource = static_cast<ResourceId>(resources.size());
+  for (const plan::Placement& p : program->plan().uploads) residences.push_back({p.value, resource, p.offset, false});
+  for (const plan::Placement& p : program->plan().readable) residences.push_back({p.value, resource, p.offset, true});
+  if (program->arena()) {
+    auto arena = program->arena();
+    add_resource(std::move(arena), std::move(program));
   }
   graph.executed(residences);
-  return {};
+  return SubmissionAccess::make(context, *value);
 }
 
 Batch::Batch(const Device& device, const BatchOptions& options)
@@ -233,68 +255,67 @@ Tensor Batch::linear(Tensor x, Tensor w) {
 Tensor Batch::linear(Tensor x, Tensor w, Tensor bias) { return add(linear(x, w), bias); }
 
 void Batch::store(Tensor x, const Buffer& destination) {
-  if (Error e = state_->check("store", x)) return state_->fail(std::move(e));
+  if (Error e = TensorAccess::check("store", x, state_->owner)) return state_->fail(std::move(e));
   auto resource = state_->resource_of("store", destination);
   if (!resource) return state_->fail(resource.error());
-  if (Error e = state_->graph.store(x.index_, *resource, destination.shape())) state_->fail(std::move(e));
+  if (Error e = state_->graph.store(TensorAccess::id(x), *resource, destination.shape())) state_->fail(std::move(e));
 }
 
 Tensor Batch::keep(Tensor x) {
-  if (Error e = state_->check("keep", x)) {
+  if (Error e = TensorAccess::check("keep", x, state_->owner)) {
     state_->fail(std::move(e));
     return {};
   }
   const record::Graph& graph = state_->graph;
-  if (x.index_ < graph.first_pending_value() && graph.values()[x.index_].resource == record::no_resource) {
+  if (TensorAccess::id(x) < graph.first_pending_value() && !graph.values()[TensorAccess::id(x)].readable) {
     state_->fail(Error(Errc::not_kept, "keep: the value " + to_string(x.shape()) +
                                            " has been executed already; mark it before execute()"));
     return {};
   }
-  state_->graph.keep(x.index_);
+  state_->graph.keep(TensorAccess::id(x));
   return x;
 }
 
-Error Batch::execute() { return state_->execute(); }
+Result<Submission> Batch::submit() { return state_->submit(); }
+
+Error Batch::execute() {
+  auto submission = submit();
+  if (!submission) return submission.error();
+  return submission->wait();
+}
+
+Result<Program> Batch::compile() {
+  auto program = state_->build(encode::Use::often);
+  if (!program) return program.error();
+  auto state = std::make_unique<Program::State>(
+      Program::State{state_->context, state_->owner, state_->graph.without_data(), std::move(*program)});
+  return Program(std::move(state));
+}
 
 Error Batch::State::read(const Tensor& x, Span<float> out) const {
-  const record::Value& value = graph.values()[x.index_];
-  if (value.resource == record::no_resource) {
-    if (x.index_ >= graph.first_pending_value()) {
+  if (Error e = TensorAccess::check("read", x, owner)) return e;
+  const record::Value& value = graph.values()[TensorAccess::id(x)];
+  if (!value.readable) {
+    if (TensorAccess::id(x) >= graph.first_pending_value()) {
       return Error(Errc::not_executed, "read: the value " + to_string(x.shape()) + " has not been executed yet");
     }
-    return Error(Errc::not_kept, "read: the value " + to_string(x.shape()) +
-                                     " was consumed by other ops and may not exist any more; mark it with keep() "
-                                     "before execute()");
+    return not_kept(value.shape);
   }
-  if (out.data() == nullptr && out.size() != 0) {
-    return Error(Errc::null_data, "read: a null pointer for " + std::to_string(out.size()) + " elements");
-  }
-  if (out.size() != value.shape.count()) {
-    return Error(Errc::shape_mismatch, "read: " + std::to_string(out.size()) + " elements of output for a value of " +
-                                           to_string(value.shape) + ", which has " +
-                                           std::to_string(value.shape.count()));
-  }
+  if (Error e = check_output(value.shape, out)) return e;
   const std::uint64_t bytes = out.size() * sizeof(float);
-  if (const auto& from = results[value.resource]) return from->read(value.offset, out.data(), bytes);
+  if (const auto& program = programs[value.resource]) return program->read(value.offset, out.data(), bytes);
   return submit::read(*resources[value.resource], value.offset, out.data(), bytes);
 }
 
-Error Batch::read(Tensor x, Span<float> out) const {
-  if (Error e = state_->check("read", x)) return e;
-  return state_->read(x, out);
-}
+Error Batch::read(Tensor x, Span<float> out) const { return state_->read(x, out); }
 
 Result<std::vector<float>> Batch::read(Tensor x) const {
-  if (Error e = state_->check("read", x)) return e;
-  std::vector<float> out(x.size());
-  if (Error e = state_->read(x, out)) return e;
-  return out;
+  return read_vector(x.size(), [&](Span<float> out) { return state_->read(x, out); });
 }
 
 void Batch::reset() {
   auto fresh = std::make_unique<State>(state_->context, state_->options);
-  fresh->serial = state_->serial;
-  fresh->generation = state_->generation + 1;
+  fresh->owner = {state_->owner.serial, state_->owner.generation + 1};
   state_ = std::move(fresh);
 }
 
@@ -312,12 +333,12 @@ BatchStats Batch::stats() const noexcept {
   return stats;
 }
 
-Result<std::string> Batch::dump() const {
+Result<std::string> Batch::dump(DumpFormat format) const {
   if (state_->error) return state_->error;
-  if (!state_->context) return Error(Errc::invalid_argument, "dump: the batch's Device had been moved from");
-  auto plan = plan::make_plan(state_->graph, state_->context->traits(), {state_->options.keep_all});
+  if (Error e = state_->check_device("dump")) return e;
+  auto plan = state_->plan();
   if (!plan) return plan.error();
-  return plan::dump(*plan, state_->graph);
+  return plan::dump(*plan, state_->graph, format);
 }
 
 }  // namespace brontes

@@ -3,7 +3,7 @@
 #include "vk/context.hpp"
 #include "vk/result.hpp"
 
-#include <vector>
+#include <algorithm>
 
 namespace brontes::encode {
 namespace {
@@ -29,9 +29,10 @@ Scope scope_of(Stage stage) {
 
 }  // namespace
 
-Error Encoder::begin() {
+Error Encoder::begin(Use use) {
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  begin.flags = use == Use::once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
+                                 : VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   return vk::check(context_.vk().vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
 }
 
@@ -65,21 +66,21 @@ DescriptorNeeds descriptor_needs(const plan::Plan& plan) {
   return needs;
 }
 
-Error Encoder::dispatches(const plan::Plan& plan, const Memories& memories, const vk::DescriptorSlot& descriptors,
-                          std::uint64_t* pipelines_created) {
-  const vk::DeviceTable& vk = context_.vk();
+Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
+                                const vk::DescriptorSlot& descriptors, std::uint64_t* pipelines_created) {
+  const vk::DeviceTable& vk = context.vk();
   const std::size_t count = plan.dispatches.size();
-  if (count == 0) return {};
+  Bindings self;
+  if (count == 0) return self;
 
-  std::vector<vk::Pipelines::Bound> bound;
-  bound.reserve(count);
+  self.pipelines_.reserve(count);
   std::vector<VkDescriptorSetLayout> layouts;
   layouts.reserve(count);
   std::size_t bindings = 0;
   for (const plan::Dispatch& d : plan.dispatches) {
-    auto pipeline = context_.pipelines().get(d.kernel, d.constants.data(), d.constant_count, pipelines_created);
+    auto pipeline = context.pipelines().get(d.kernel, d.constants.data(), d.constant_count, pipelines_created);
     if (!pipeline) return pipeline.error();
-    bound.push_back(*pipeline);
+    self.pipelines_.push_back(*pipeline);
     layouts.push_back(pipeline->set_layout);
     bindings += d.binding_count;
   }
@@ -88,8 +89,8 @@ Error Encoder::dispatches(const plan::Plan& plan, const Memories& memories, cons
   allocate.descriptorPool = descriptors.pool.get();
   allocate.descriptorSetCount = static_cast<std::uint32_t>(count);
   allocate.pSetLayouts = layouts.data();
-  std::vector<VkDescriptorSet> sets(count);
-  if (Error e = vk::check(vk.vkAllocateDescriptorSets(context_.device(), &allocate, sets.data()),
+  self.sets_.resize(count);
+  if (Error e = vk::check(vk.vkAllocateDescriptorSets(context.device(), &allocate, self.sets_.data()),
                           "vkAllocateDescriptorSets")) {
     return e;
   }
@@ -107,7 +108,7 @@ Error Encoder::dispatches(const plan::Plan& plan, const Memories& memories, cons
       // Whole vec4s; allocations and arena ranges end on such a boundary.
       infos.push_back({memory.buffer(), r.offset, (r.bytes + 15) / 16 * 16});
       VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
-      write.dstSet = sets[i];
+      write.dstSet = self.sets_[i];
       write.dstBinding = kernel.bindings[b].binding;
       write.descriptorCount = 1;
       write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
@@ -115,27 +116,39 @@ Error Encoder::dispatches(const plan::Plan& plan, const Memories& memories, cons
       writes.push_back(write);
     }
   }
-  vk.vkUpdateDescriptorSets(context_.device(), static_cast<std::uint32_t>(writes.size()), writes.data(), 0, nullptr);
+  vk.vkUpdateDescriptorSets(context.device(), static_cast<std::uint32_t>(writes.size()), writes.data(), 0, nullptr);
+  return self;
+}
 
-  auto next_barrier = plan.barriers.begin();
+std::uint64_t Encoder::dispatches(const plan::Plan& plan, plan::DispatchRange range, const Bindings& bindings) {
+  const vk::DeviceTable& vk = context_.vk();
+  std::uint64_t barriers = 0;
+  auto next_barrier = std::lower_bound(plan.barriers.begin(), plan.barriers.end(), range.begin,
+                                       [](const plan::Barrier& b, std::uint32_t at) { return b.before < at; });
   VkPipeline current = VK_NULL_HANDLE;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = range.begin; i < range.end; ++i) {
     const plan::Dispatch& d = plan.dispatches[i];
+    const vk::Pipelines::Bound& pipeline = bindings.pipeline(i);
     if (next_barrier != plan.barriers.end() && next_barrier->before == i) {
-      barrier(Stage::compute, Stage::compute);
+      // The first dispatch of a command buffer comes after its opening barrier.
+      if (i != range.begin) {
+        barrier(Stage::compute, Stage::compute);
+        ++barriers;
+      }
       ++next_barrier;
     }
-    if (bound[i].pipeline != current) {
-      current = bound[i].pipeline;
+    if (pipeline.pipeline != current) {
+      current = pipeline.pipeline;
       vk.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, current);
     }
-    vk.vkCmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, bound[i].layout, 0, 1, &sets[i], 0, nullptr);
+    vk.vkCmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &bindings.set(i), 0,
+                               nullptr);
     if (d.push_bytes != 0) {
-      vk.vkCmdPushConstants(commands_, bound[i].layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, d.push_bytes, d.push.data());
+      vk.vkCmdPushConstants(commands_, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, d.push_bytes, d.push.data());
     }
     vk.vkCmdDispatch(commands_, d.groups[0], d.groups[1], d.groups[2]);
   }
-  return {};
+  return barriers;
 }
 
 }  // namespace brontes::encode

@@ -3,6 +3,7 @@
 
 #include "plan/plan.hpp"
 #include "vk/memory.hpp"
+#include "vk/pipelines.hpp"
 #include "vk/recycler.hpp"
 
 #include <brontes/error.hpp>
@@ -10,18 +11,46 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace brontes::encode {
 
 /// Who touches memory before or after a barrier.
 enum class Stage : std::uint8_t { compute, transfer, host, all /* compute and transfer */ };
 
+/// How often a command buffer is submitted.
+enum class Use : std::uint8_t {
+  once,
+  often,  ///< also while an earlier submit of it is in flight
+};
+
+/// Where a plan's regions lie.
+struct Memories {
+  const vk::Allocation* arena;
+  Span<const std::shared_ptr<vk::Allocation>> resources;
+};
+
+/// The pipelines and descriptor sets of a plan's dispatches, in their order.
+class Bindings {
+ public:
+  /// Sets come from `descriptors`, which has room for descriptor_needs(plan).
+  static Result<Bindings> make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
+                               const vk::DescriptorSlot& descriptors, std::uint64_t* pipelines_created);
+
+  const vk::Pipelines::Bound& pipeline(std::size_t dispatch) const { return pipelines_[dispatch]; }
+  const VkDescriptorSet& set(std::size_t dispatch) const { return sets_[dispatch]; }
+
+ private:
+  std::vector<vk::Pipelines::Bound> pipelines_;
+  std::vector<VkDescriptorSet> sets_;
+};
+
 /// Thread-safety: one thread at a time.
 class Encoder {
  public:
-  Encoder(vk::Context& context, VkCommandBuffer commands) : context_(context), commands_(commands) {}
+  Encoder(const vk::Context& context, VkCommandBuffer commands) : context_(context), commands_(commands) {}
 
-  Error begin();
+  Error begin(Use use);
   Error end();
 
   /// What `before` did is finished and visible to what `after` will do.
@@ -30,18 +59,12 @@ class Encoder {
             std::uint64_t bytes);
   void zero(const vk::Allocation& memory);
 
-  /// Where a plan's regions lie.
-  struct Memories {
-    const vk::Allocation* arena;
-    Span<const std::shared_ptr<vk::Allocation>> resources;
-  };
-  /// Every dispatch of the plan with its barriers: the only dispatch loop in the library. Descriptor
-  /// sets come from `descriptors`, which has room for descriptor_needs(plan).
-  Error dispatches(const plan::Plan& plan, const Memories& memories, const vk::DescriptorSlot& descriptors,
-                   std::uint64_t* pipelines_created);
+  /// Dispatches of the plan with the barriers between them: the only dispatch loop in the library.
+  /// The number of barriers.
+  std::uint64_t dispatches(const plan::Plan& plan, plan::DispatchRange range, const Bindings& bindings);
 
  private:
-  vk::Context& context_;
+  const vk::Context& context_;
   VkCommandBuffer commands_;
 };
 

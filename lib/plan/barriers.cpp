@@ -84,6 +84,7 @@ void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers) {
 
   for (std::uint32_t i = 0; i < dispatches.size(); ++i) {
     Dispatch& dispatch = dispatches[i];
+    dispatch.level = 0;
     auto conflict = [&](HazardKind kind, std::uint32_t from, const Region& region) {
       hazards.push_back({kind, from, i, region});
       dispatch.level = std::max(dispatch.level, dispatches[from].level + 1);

@@ -1,7 +1,6 @@
-// Elementwise ops: one kernel whose op program is given by specialization constants.
+// Elementwise programs as dispatches and as epilogues: specialization constants and push constants.
 #include "plan/params.hpp"
 #include "plan/plan.hpp"
-#include "record/shape.hpp"
 
 #include <algorithm>
 
@@ -11,22 +10,38 @@ namespace {
 namespace kernel = kernels::elementwise;
 using record::ElementwiseOp;
 
-// An external input of the program and how it repeats over the result.
-struct Input {
+constexpr kernel::Constant step_ids[] = {kernel::step0, kernel::step1, kernel::step2, kernel::step3,
+                                         kernel::step4, kernel::step5, kernel::step6, kernel::step7};
+constexpr kernel::Constant mode_ids[] = {kernel::mode0, kernel::mode1, kernel::mode2, kernel::mode3};
+constexpr kernel::Binding input_ids[] = {kernel::in0, kernel::in1, kernel::in2, kernel::in3};
+constexpr kernel::Binding output_ids[] = {kernel::out0, kernel::out1, kernel::out2};
+constexpr kernel::Constant result_ids[] = {kernel::result0, kernel::result1, kernel::result2};
+static_assert(std::size(step_ids) == elementwise_max_steps && std::size(input_ids) == elementwise_max_inputs);
+static_assert(std::size(output_ids) == elementwise_max_outputs);
+
+// set_epilogue() names constants and bindings of one kernel for all.
+#define BRONTES_SAME(name)                                                                                \
+  static_assert(kernels::matmul_naive::name + 0u == kernels::matmul_gemv::name &&                         \
+                kernels::matmul_naive::name + 0u == kernels::matmul_tiled::name &&                        \
+                kernels::matmul_naive::name + 0u == kernels::reduce::name)
+BRONTES_SAME(step_count);
+BRONTES_SAME(step0);
+BRONTES_SAME(step3);
+BRONTES_SAME(mode1);
+BRONTES_SAME(mode2);
+BRONTES_SAME(extra1);
+BRONTES_SAME(extra2);
+#undef BRONTES_SAME
+static_assert(kernel::step0 + 0u == kernels::reduce::step0 && kernel::mode1 + 0u == kernels::reduce::mode1 &&
+              kernel::step_count + 0u == kernels::reduce::step_count);
+
+struct Output {
   Region region;
-  record::Repeat repeat;
+  std::uint32_t step;
 };
 
-ElementwiseMode mode_of(const record::Repeat& repeat, std::uint64_t count) {
-  if (repeat.div == 1 && repeat.mod == count) return ElementwiseMode::full;
-  if (repeat.mod == 1) return ElementwiseMode::scalar;
-  if (repeat.div == 1 && repeat.mod % 4 == 0) return ElementwiseMode::row_vec4;
-  if (repeat.div % 4 == 0) return ElementwiseMode::column_vec4;
-  return ElementwiseMode::general;
-}
-
-Error emit(Lowering& to, std::uint32_t node, ElementwiseOp op, float p, float q, Span<const Input> inputs,
-           const Region& output, std::uint64_t count) {
+Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program, Span<const Region> inputs,
+           Span<const Output> outputs, std::uint64_t count) {
   if (count == 0) return {};
   // Small workgroups spread over a CPU's threads; GPUs want several waves in each.
   const std::uint32_t group_size = std::min(to.traits.cpu ? 64u : 256u, to.traits.max_group_invocations);
@@ -35,28 +50,31 @@ Error emit(Lowering& to, std::uint32_t node, ElementwiseOp op, float p, float q,
   const bool large = count >= (1u << 16);
   const std::uint32_t vectors = large ? 4 : 1;
 
-  Dispatch dispatch(kernels::Id::elementwise, node);
+  Dispatch dispatch(kernels::Id::elementwise, group);
+  dispatch.work = count;
   ElementwiseParams params{};
   params.n = static_cast<std::uint32_t>(count);
   params.groups = elementwise_groups(params.n, group_size, vectors);
-  params.p[0] = p;
-  params.q[0] = q;
-
-  constexpr kernel::Binding binding[] = {kernel::in0, kernel::in1, kernel::in2, kernel::in3};
-  constexpr kernel::Constant mode[] = {kernel::mode0, kernel::mode1, kernel::mode2, kernel::mode3};
-  static_assert(std::size(binding) == elementwise_max_inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    dispatch.bind(binding[i], inputs[i].region);
-    dispatch.set(mode[i], static_cast<std::uint32_t>(mode_of(inputs[i].repeat, count)));
-    params.div[i] = static_cast<std::uint32_t>(inputs[i].repeat.div);
-    params.mod[i] = static_cast<std::uint32_t>(inputs[i].repeat.mod);
+    const record::Repeat& repeat = program.inputs[i].repeat;
+    dispatch.bind(input_ids[i], inputs[i]);
+    dispatch.set(mode_ids[i], static_cast<std::uint32_t>(mode_of(repeat, count)));
+    params.div[i] = static_cast<std::uint32_t>(repeat.div);
+    params.mod[i] = static_cast<std::uint32_t>(repeat.mod);
   }
-  dispatch.bind(kernel::out0, output);
+  for (std::size_t s = 0; s < program.step_count; ++s) {
+    dispatch.set(step_ids[s], program.word(s));
+    params.p[s] = program.steps[s].p;
+    params.q[s] = program.steps[s].q;
+  }
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    dispatch.bind(output_ids[o], outputs[o].region);
+    dispatch.set(result_ids[o], elementwise_max_inputs + outputs[o].step);
+  }
   dispatch.set(kernel::group_size, group_size);
   dispatch.set(kernel::vectors, vectors);
   dispatch.set(kernel::tail, large && count % 4 == 0 ? 0 : 1);
-  dispatch.set(kernel::step_count, 1);
-  dispatch.set(kernel::step0, elementwise_step(static_cast<std::uint32_t>(op), 0, 1));
+  dispatch.set(kernel::step_count, program.step_count);
   dispatch.params(params);
 
   auto groups = fold(params.groups, to.traits);
@@ -67,27 +85,60 @@ Error emit(Lowering& to, std::uint32_t node, ElementwiseOp op, float p, float q,
   return {};
 }
 
+ElementwiseProgram single(ElementwiseOp op, float p) {
+  ElementwiseProgram program;
+  program.steps[0] = {op, 0, 0, p, 0, no_node, record::no_value};
+  program.step_count = 1;
+  return program;
+}
+
 }  // namespace
 
 Error lower_elementwise(Lowering& to, std::uint32_t index) {
-  const record::Node& node = to.graph.nodes()[index];
-  const Shape& shape = to.graph.values()[node.output].shape;
-  std::array<Input, 2> inputs;
-  for (std::size_t i = 0; i < node.input_count; ++i) {
-    const record::ValueId id = node.inputs[i];
-    inputs[i] = {to.regions[id], *record::repetition(to.graph.values()[id].shape, shape)};
+  const Group& group = to.grouping.groups[index];
+  const ElementwiseProgram& program = group.program;
+  std::array<Region, elementwise_max_inputs> inputs;
+  for (std::size_t i = 0; i < program.input_count; ++i) inputs[i] = to.region(program.inputs[i].value);
+  std::array<Output, elementwise_max_outputs> outputs;
+  std::size_t output_count = 0;
+  // The last result first: it is the one that may take an operand's memory.
+  for (std::uint32_t s = program.step_count; s-- > 0;) {
+    const record::ValueId value = program.steps[s].result;
+    if (to.grouping.written[value] != 0) outputs[output_count++] = {to.region(value), s};
   }
-  return emit(to, index, node.elementwise.op, node.elementwise.p, node.elementwise.q, {inputs.data(), node.input_count},
-              to.regions[node.output], shape.count());
+  return emit(to, index, program, {inputs.data(), program.input_count}, {outputs.data(), output_count}, group.count);
 }
 
-Error lower_copy(Lowering& to, std::uint32_t node, const Region& from, const Region& into, std::uint64_t count) {
-  const Input input{from, {1, count}};
-  return emit(to, node, ElementwiseOp::copy, 0, 0, {&input, 1}, into, count);
+Error lower_copy(Lowering& to, std::uint32_t group, const Region& from, const Region& into, std::uint64_t count) {
+  ElementwiseProgram program = single(ElementwiseOp::copy, 0);
+  program.inputs[0] = {record::no_value, {1, count}};
+  program.input_count = 1;
+  const Output output{into, 0};
+  return emit(to, group, program, {&from, 1}, {&output, 1}, count);
 }
 
-Error lower_fill(Lowering& to, std::uint32_t node, float value, const Region& into, std::uint64_t count) {
-  return emit(to, node, ElementwiseOp::fill, value, 0, {}, into, count);
+Error lower_fill(Lowering& to, std::uint32_t group, float value, const Region& into, std::uint64_t count) {
+  const Output output{into, 0};
+  return emit(to, group, single(ElementwiseOp::fill, value), {}, {&output, 1}, count);
+}
+
+void set_epilogue(const Lowering& to, std::uint32_t index, Dispatch& dispatch, EpilogueParams& params) {
+  const Group& group = to.grouping.groups[index];
+  const ElementwiseProgram& program = group.program;
+  constexpr kernels::reduce::Binding extra_ids[] = {kernels::reduce::extra1, kernels::reduce::extra2};
+  dispatch.set(kernel::step_count, program.step_count);
+  for (std::size_t s = 0; s < program.step_count; ++s) {
+    dispatch.set(step_ids[s], program.word(s));
+    params.p[s] = program.steps[s].p;
+    params.q[s] = program.steps[s].q;
+  }
+  for (std::size_t i = 0; i < program.input_count; ++i) {
+    const record::Repeat& repeat = program.inputs[i].repeat;
+    dispatch.bind(extra_ids[i], to.region(program.inputs[i].value));
+    dispatch.set(mode_ids[i + 1], static_cast<std::uint32_t>(mode_of(repeat, group.count)));
+    params.div[i] = static_cast<std::uint32_t>(repeat.div);
+    params.mod[i] = static_cast<std::uint32_t>(repeat.mod);
+  }
 }
 
 }  // namespace brontes::plan

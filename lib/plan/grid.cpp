@@ -29,6 +29,7 @@ Region Arena::reserve(std::uint64_t bytes) {
   Region region{arena, end_, bytes};
   const std::uint64_t rounded = (bytes + alignment_ - 1) / alignment_ * alignment_;
   end_ += rounded;
+  reservations_.push_back(region);
   return region;
 }
 

@@ -188,12 +188,12 @@ static_assert(kernels::matmul_gemv::b + 0u == Binding::b && kernels::matmul_tile
 static_assert(kernels::matmul_gemv::c + 0u == Binding::c && kernels::matmul_tiled::c + 0u == Binding::c);
 
 // The kernel of a selection with its specialization constants.
-Dispatch specialized(const MatmulSelection& s, Layout layout, std::uint32_t node) {
+Dispatch specialized(const MatmulSelection& s, Layout layout, std::uint32_t group) {
   const auto b_layout = static_cast<std::uint32_t>(kernel_layout(layout));
   switch (s.kernel) {
     case MatmulKernel::gemv: {
       namespace kernel = kernels::matmul_gemv;
-      Dispatch d(kernels::Id::matmul_gemv, node);
+      Dispatch d(kernels::Id::matmul_gemv, group);
       d.set(kernel::group_size, s.group_size);
       d.set(kernel::b_layout, b_layout);
       d.set(kernel::vectorized, s.vectorized);
@@ -203,7 +203,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, std::uint32_t node
     }
     case MatmulKernel::tiled: {
       namespace kernel = kernels::matmul_tiled;
-      Dispatch d(kernels::Id::matmul_tiled, node);
+      Dispatch d(kernels::Id::matmul_tiled, group);
       d.set(kernel::group_size, s.tiles.group_size());
       d.set(kernel::b_layout, b_layout);
       d.set(kernel::vectorized, s.vectorized);
@@ -218,7 +218,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, std::uint32_t node
     case MatmulKernel::automatic: break;
   }
   namespace kernel = kernels::matmul_naive;
-  Dispatch d(kernels::Id::matmul_naive, node);
+  Dispatch d(kernels::Id::matmul_naive, group);
   d.set(kernel::group_x, s.group_x);
   d.set(kernel::group_y, s.group_y);
   d.set(kernel::b_layout, b_layout);
@@ -228,9 +228,10 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, std::uint32_t node
 }  // namespace
 
 Error lower_matmul(Lowering& to, std::uint32_t index) {
-  const record::Node& node = to.graph.nodes()[index];
+  const Group& group = to.grouping.groups[index];
+  const record::Node& node = to.graph.nodes()[group.root];
   const record::MatmulNode& op = node.matmul;
-  const Region& c = to.regions[node.output];
+  const Region& c = to.region(to.grouping.result(group, to.graph));
   if (op.m == 0 || op.n == 0) return {};
   if (op.k == 0) return lower_fill(to, index, 0.0f, c, op.m * op.n);
 
@@ -241,10 +242,9 @@ Error lower_matmul(Lowering& to, std::uint32_t index) {
 
   Dispatch dispatch = specialized(*selected, op.layout, index);
   dispatch.groups = *groups;
-  dispatch.bind(Binding::a, to.regions[node.inputs[0]]);
-  dispatch.bind(Binding::b, to.regions[node.inputs[1]]);
+  dispatch.bind(Binding::a, to.region(node.inputs[0]));
+  dispatch.bind(Binding::b, to.region(node.inputs[1]));
   dispatch.bind(Binding::c, c);
-  dispatch.close();
 
   MatmulParams params{};
   params.m = static_cast<std::uint32_t>(op.m);
@@ -256,8 +256,11 @@ Error lower_matmul(Lowering& to, std::uint32_t index) {
     params.k_begin = static_cast<std::uint32_t>(k_begin);
     params.k_count = static_cast<std::uint32_t>(std::min(selected->k_chunk, op.k - k_begin));
     params.accumulate = k_begin == 0 ? 0 : 1;
+    if (k_begin + params.k_count == op.k) set_epilogue(to, index, dispatch, params.epilogue);
+    dispatch.work = op.m * op.n * params.k_count;
     dispatch.params(params);
     to.dispatches.push_back(dispatch);
+    to.dispatches.back().close();
   }
   return {};
 }

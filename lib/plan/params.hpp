@@ -27,10 +27,11 @@ constexpr std::uint32_t tree_steps(std::uint32_t width) noexcept {
   return steps;
 }
 
-// elementwise: a program of up to 8 steps over up to 4 inputs.
+// elementwise: a program of up to 8 steps over up to 4 inputs, of which up to 3 results are written.
 
 inline constexpr std::uint32_t elementwise_max_inputs = 4;
 inline constexpr std::uint32_t elementwise_max_steps = 8;
+inline constexpr std::uint32_t elementwise_max_outputs = 3;
 inline constexpr std::uint32_t elementwise_max_vectors = 8;
 
 // How output element j finds its element of an input, the value of the constants mode0..mode3. In every
@@ -66,12 +67,26 @@ constexpr std::uint32_t elementwise_groups(std::uint32_t n, std::uint32_t group_
 
 constexpr std::uint32_t elementwise_iterations(std::uint32_t vectors) noexcept { return vectors + 1; }
 
+// The program that a matmul or a reduction runs on its results: register 0 is the result, registers 1 and
+// 2 are two more inputs.
+
+inline constexpr std::uint32_t epilogue_max_inputs = 2;
+inline constexpr std::uint32_t epilogue_max_steps = 4;
+
+struct EpilogueParams {
+  std::uint32_t div[2];  // of the two inputs, as in ElementwiseParams
+  std::uint32_t mod[2];
+  float p[4];
+  float q[4];
+};
+
 // reduce: one value per workgroup. Workgroup g reduces [g * chunk, min(n, (g + 1) * chunk)) to out[g].
 
 struct ReduceParams {
   std::uint32_t n;
   std::uint32_t chunk;   // elements per workgroup, a multiple of 4
   std::uint32_t groups;  // ceil_div(n, chunk), at least 1: an empty range gives the identity
+  EpilogueParams epilogue;  // of a dispatch with one workgroup
 };
 
 enum class ReduceCombine : std::uint32_t { sum = 0, max = 1, min = 2 };
@@ -93,6 +108,7 @@ struct MatmulParams {
   float alpha;
   std::uint32_t accumulate;
   std::uint32_t groups;  // row tiles times column tiles
+  EpilogueParams epilogue;  // of the dispatch that ends at k
 };
 
 enum class MatmulLayout : std::uint32_t { kn = 0, nk = 1 };  // of B: the constant b_layout

@@ -1,10 +1,12 @@
 #include "plan/plan.hpp"
 
+#include "plan/fuse.hpp"
+
 #include <algorithm>
 
 namespace brontes::plan {
 
-Dispatch::Dispatch(kernels::Id id, std::uint32_t for_node) : kernel(id), node(for_node) {
+Dispatch::Dispatch(kernels::Id id, std::uint32_t for_group) : kernel(id), group(for_group) {
   const kernels::Kernel& k = kernels::get(id);
   assert(k.constants.size <= max_constants && k.bindings.size <= max_bindings && k.push_bytes <= max_push_bytes);
   constant_count = static_cast<std::uint8_t>(k.constants.size);
@@ -13,15 +15,13 @@ Dispatch::Dispatch(kernels::Id id, std::uint32_t for_node) : kernel(id), node(fo
   for (std::size_t i = 0; i < k.constants.size; ++i) constants[i] = k.constants[i].default_bits;
 }
 
-void Dispatch::set_constant(std::uint32_t id, std::uint32_t value) {
+std::size_t Dispatch::constant_index(std::uint32_t id) const {
   const kernels::Kernel& k = kernels::get(kernel);
   for (std::size_t i = 0; i < k.constants.size; ++i) {
-    if (k.constants[i].id == id) {
-      constants[i] = value;
-      return;
-    }
+    if (k.constants[i].id == id) return i;
   }
   assert(false && "the kernel has no such specialization constant");
+  return 0;
 }
 
 void Dispatch::bind_region(std::uint32_t binding, const Region& region) {
@@ -37,11 +37,20 @@ void Dispatch::bind_region(std::uint32_t binding, const Region& region) {
 }
 
 void Dispatch::close() {
-  assert(used != 0);
-  std::size_t any = 0;
-  while ((used >> any & 1u) == 0) ++any;
+  const kernels::Kernel& k = kernels::get(kernel);
+  // A binding the kernel writes gets a region it writes: to a validation layer, which does not know the
+  // constants, all bindings are used.
+  auto any = [&](bool written) {
+    for (std::size_t i = 0; i < binding_count; ++i) {
+      if ((used >> i & 1u) != 0 && (k.bindings[i].access != kernels::Access::read) == written) return i;
+    }
+    return std::size_t{max_bindings};
+  };
+  const std::size_t output = any(true);
+  const std::size_t input = any(false) != max_bindings ? any(false) : output;
+  assert(output != max_bindings);
   for (std::size_t i = 0; i < binding_count; ++i) {
-    if ((used >> i & 1u) == 0) bindings[i] = bindings[any];
+    if ((used >> i & 1u) == 0) bindings[i] = bindings[k.bindings[i].access == kernels::Access::read ? input : output];
   }
 }
 
@@ -53,80 +62,144 @@ bool Dispatch::writes(std::size_t binding) const noexcept {
   return (used >> binding & 1u) != 0 && kernels::get(kernel).bindings[binding].access != kernels::Access::read;
 }
 
+bool Plan::writes(record::ResourceId resource) const noexcept {
+  for (const Dispatch& d : dispatches) {
+    for (std::size_t b = 0; b < d.binding_count; ++b) {
+      if (d.writes(b) && d.bindings[b].resource == resource) return true;
+    }
+  }
+  return false;
+}
+
 namespace {
 
-Error lower(Lowering& to, std::uint32_t index, Plan& plan) {
-  const record::Node& node = to.graph.nodes()[index];
+Error lower(Lowering& to, std::uint32_t index) {
+  const Group& group = to.grouping.groups[index];
+  if (group.root == no_node) return lower_elementwise(to, index);
+  const record::Node& node = to.graph.nodes()[group.root];
   switch (node.kind) {
-    case record::NodeKind::elementwise: return lower_elementwise(to, index);
     case record::NodeKind::reduce: return lower_reduce(to, index);
     case record::NodeKind::matmul: return lower_matmul(to, index);
     case record::NodeKind::store: {
       const record::Value& value = to.graph.values()[node.inputs[0]];
-      plan.writes_resources = plan.uses_resources = true;
-      return lower_copy(to, index, to.regions[node.inputs[0]], {node.store.resource, 0, value.bytes()},
+      return lower_copy(to, index, to.region(node.inputs[0]), {node.store.resource, 0, value.bytes()},
                         value.shape.count());
     }
+    case record::NodeKind::elementwise: break;
   }
   return {};
+}
+
+const char* name_of(const Group& group, const record::Graph& graph) {
+  return record::name(graph.nodes()[group.root != no_node ? group.root : group.program.steps[0].node]);
+}
+
+// Places values in the arena: see Plan. Temporaries come last.
+class Layout {
+ public:
+  Layout(const record::Graph& graph, const PlanOptions& options, const Grouping& grouping, Arena& memory,
+         std::vector<Region>& regions, Plan& plan)
+      : graph_(graph), options_(options), grouping_(grouping), memory_(memory), regions_(regions), plan_(plan) {}
+
+  void run() {
+    for (std::size_t id = 0; id < graph_.values().size(); ++id) {
+      const record::Value& value = graph_.values()[id];
+      if (value.resource != record::no_resource) regions_[id] = {value.resource, value.offset, value.bytes()};
+      if (grouping_.stored[id] != record::no_resource) regions_[id] = {grouping_.stored[id], 0, value.bytes()};
+    }
+    place_uploads(false);
+    plan_.readback_begin = memory_.end();
+    place_uploads(true);
+    plan_.upload_bytes = memory_.end();
+    place_results(true);
+    plan_.readback_end = memory_.end();
+    place_results(false);
+    for (const Placement& p : plan_.uploads) plan_.element_bytes_up += p.bytes;
+    for (const Placement& p : plan_.readable) plan_.element_bytes_down += p.bytes;
+  }
+
+ private:
+  Placement place(record::ValueId id) {
+    regions_[id] = memory_.reserve(graph_.values()[id].bytes());
+    return {id, regions_[id].offset, regions_[id].bytes};
+  }
+
+  void place_uploads(bool readable_ones) {
+    plan_.uploads.resize(graph_.uploads().size());
+    for (std::size_t i = 0; i < graph_.uploads().size(); ++i) {
+      const record::ValueId id = graph_.uploads()[i].value;
+      if (readable(graph_, id, options_) != readable_ones) continue;
+      plan_.uploads[i] = place(id);
+      if (readable_ones) plan_.readable.push_back(plan_.uploads[i]);
+    }
+  }
+
+  void place_results(bool readable_ones) {
+    for (std::size_t i = graph_.first_pending_node(); i < graph_.nodes().size(); ++i) {
+      const record::ValueId id = graph_.nodes()[i].output;
+      if (id == record::no_value || grouping_.written[id] == 0) continue;
+      if (grouping_.stored[id] != record::no_resource || readable(graph_, id, options_) != readable_ones) continue;
+      const Placement placement = place(id);
+      if (readable_ones) plan_.readable.push_back(placement);
+    }
+  }
+
+  const record::Graph& graph_;
+  const PlanOptions& options_;
+  const Grouping& grouping_;
+  Arena& memory_;
+  std::vector<Region>& regions_;
+  Plan& plan_;
+};
+
+// Cuts the dispatches into submits of about `budget` work each.
+std::vector<DispatchRange> split(const std::vector<Dispatch>& dispatches, std::uint64_t budget) {
+  std::vector<DispatchRange> ranges{{0, 0}};
+  std::uint64_t work = 0;
+  for (std::uint32_t i = 0; i < dispatches.size(); ++i) {
+    if (budget != 0 && work != 0 && work + dispatches[i].work > budget) {
+      ranges.push_back({i, i});
+      work = 0;
+    }
+    work += dispatches[i].work;
+    ranges.back().end = i + 1;
+  }
+  return ranges;
 }
 
 }  // namespace
 
 Result<Plan> make_plan(const record::Graph& graph, const Traits& traits, const PlanOptions& options) {
   Plan plan;
+  Grouping grouping = fuse(graph, options);
+  plan.dropped_operations = grouping.dropped_operations;
+  plan.fused_operations = grouping.fused_operations;
+
   Arena memory(traits.storage_alignment);
-  const auto& values = graph.values();
-  std::vector<Region> regions(values.size());
+  std::vector<Region> regions(graph.values().size());
+  Layout(graph, options, grouping, memory, regions, plan).run();
 
-  for (std::size_t id = 0; id < values.size(); ++id) {
-    if (values[id].resource != record::no_resource) {
-      regions[id] = {values[id].resource, values[id].offset, values[id].bytes()};
-    }
-  }
-
-  // Uploads: those that are read back lie last, next to the results.
-  plan.uploads.resize(graph.uploads().size());
-  auto place = [&](record::ValueId id) {
-    regions[id] = memory.reserve(values[id].bytes());
-    return Placement{id, regions[id].offset, values[id].bytes()};
-  };
-  for (const bool readable : {false, true}) {
-    if (readable) plan.readback_begin = memory.end();
-    for (std::size_t i = 0; i < graph.uploads().size(); ++i) {
-      const record::ValueId id = graph.uploads()[i].value;
-      if (graph.readable(id, options.keep_all) != readable) continue;
-      plan.uploads[i] = place(id);
-      plan.element_bytes_up += plan.uploads[i].bytes;
-      if (readable) plan.readable.push_back(plan.uploads[i]);
-    }
-  }
-  plan.upload_bytes = memory.end();
-
-  for (const bool readable : {true, false}) {
-    for (std::size_t i = graph.first_pending_node(); i < graph.nodes().size(); ++i) {
-      const record::ValueId id = graph.nodes()[i].output;
-      if (id == record::no_value || graph.readable(id, options.keep_all) != readable) continue;
-      const Placement placement = place(id);
-      if (readable) plan.readable.push_back(placement);
-    }
-    if (readable) plan.readback_end = memory.end();
-  }
-  for (const Placement& p : plan.readable) plan.element_bytes_down += p.bytes;
-
-  plan.dispatches.reserve(graph.nodes().size() - graph.first_pending_node());
-  Lowering to{graph, traits, regions, memory, plan.dispatches};
-  for (std::size_t i = graph.first_pending_node(); i < graph.nodes().size(); ++i) {
-    for (std::size_t input = 0; input < graph.nodes()[i].input_count; ++input) {
-      plan.uses_resources |= regions[graph.nodes()[i].inputs[input]].resource != arena;
-    }
-    if (Error e = lower(to, static_cast<std::uint32_t>(i), plan)) {
-      e.message = std::string(record::name(graph.nodes()[i])) + ": " + e.message;
+  plan.dispatches.reserve(grouping.groups.size());
+  Lowering to{graph, traits, grouping, regions, memory, plan.dispatches};
+  for (std::uint32_t i = 0; i < grouping.groups.size(); ++i) {
+    if (Error e = lower(to, i)) {
+      e.message = std::string(name_of(grouping.groups[i], graph)) + ": " + e.message;
       return e;
     }
   }
-  plan.arena_bytes = memory.end();
+  plan.groups = std::move(grouping.groups);
+  plan.arena_bytes = plan.arena_bytes_without_reuse = memory.end();
   order(plan.dispatches, plan.barriers);
+
+  const auto& reserved = memory.reservations();
+  const auto first_temporary = std::lower_bound(reserved.begin(), reserved.end(), plan.readback_end,
+                                                [](const Region& r, std::uint64_t at) { return r.offset < at; });
+  const Span<const Region> temporaries(&*first_temporary, static_cast<std::size_t>(reserved.end() - first_temporary));
+  if (options.reuse_memory && !temporaries.empty()) {
+    plan.arena_bytes = reuse_memory(plan.dispatches, temporaries, traits.storage_alignment);
+    order(plan.dispatches, plan.barriers);  // memory that changes hands has hazards of its own
+  }
+  plan.submits = split(plan.dispatches, options.work_per_submit);
   return plan;
 }
 

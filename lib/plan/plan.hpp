@@ -3,10 +3,12 @@
 #pragma once
 
 #include "kernels.hpp"
+#include "plan/program.hpp"
 #include "plan/traits.hpp"
 #include "record/graph.hpp"
 
 #include <brontes/error.hpp>
+#include <brontes/program.hpp>
 
 #include <array>
 #include <cassert>
@@ -37,8 +39,9 @@ struct Dispatch {
   static constexpr std::size_t max_push_bytes = 128;
 
   kernels::Id kernel{};
-  std::uint32_t node = 0;   // what it is for
+  std::uint32_t group = 0;  // what it is for: an index into Plan::groups
   std::uint32_t level = 0;  // dispatches of one level share the gap between two barriers
+  std::uint64_t work = 0;   // multiply-adds or elements, for the budget of a submit
   std::array<std::uint32_t, 3> groups{1, 1, 1};
   std::array<std::uint32_t, max_constants> constants{};  // in the order of Kernel::constants
   std::array<Region, max_bindings> bindings{};           // in the order of Kernel::bindings
@@ -49,12 +52,15 @@ struct Dispatch {
   std::uint8_t push_bytes = 0;
   alignas(4) std::array<std::byte, max_push_bytes> push{};
 
-  Dispatch(kernels::Id id, std::uint32_t for_node);
+  Dispatch(kernels::Id id, std::uint32_t for_group);
 
   /// By the names kernelgen gives: `set(kernels::reduce::group_size, 256)`.
   template <class Constant>
   requires std::is_enum_v<Constant>
-  void set(Constant id, std::uint32_t value) { set_constant(static_cast<std::uint32_t>(id), value); }
+  void set(Constant id, std::uint32_t value) { constants[constant_index(static_cast<std::uint32_t>(id))] = value; }
+  template <class Constant>
+  requires std::is_enum_v<Constant>
+  std::uint32_t get(Constant id) const { return constants[constant_index(static_cast<std::uint32_t>(id))]; }
   template <class Binding>
   requires std::is_enum_v<Binding>
   void bind(Binding binding, const Region& region) { bind_region(static_cast<std::uint32_t>(binding), region); }
@@ -64,14 +70,14 @@ struct Dispatch {
     assert(sizeof(Params) == push_bytes);
     std::memcpy(push.data(), &block, sizeof(Params));
   }
-  /// Gives unused bindings the first used region, so that every descriptor is valid.
+  /// Gives unused bindings a used region, so that every descriptor is valid.
   void close();
 
   bool reads(std::size_t binding) const noexcept;
   bool writes(std::size_t binding) const noexcept;
 
  private:
-  void set_constant(std::uint32_t id, std::uint32_t value);
+  std::size_t constant_index(std::uint32_t id) const;
   void bind_region(std::uint32_t binding, const Region& region);
 };
 
@@ -98,13 +104,22 @@ struct Placement {
   std::uint64_t bytes;
 };
 
+struct DispatchRange {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+
 struct Plan {
+  std::vector<Group> groups;
   std::vector<Dispatch> dispatches;
   std::vector<Barrier> barriers;
+  /// One command buffer and one submit each; more than one only under a work budget.
+  std::vector<DispatchRange> submits;
 
   /// The arena: uploads nobody reads back, then uploads that are read back, then results, then
   /// temporaries; so the upload is one range and the read-back is one range.
   std::uint64_t arena_bytes = 0;
+  std::uint64_t arena_bytes_without_reuse = 0;
   std::uint64_t upload_bytes = 0;    // [0, upload_bytes)
   std::uint64_t readback_begin = 0;  // [readback_begin, readback_end)
   std::uint64_t readback_end = 0;
@@ -113,19 +128,27 @@ struct Plan {
   std::uint64_t element_bytes_up = 0;  // without alignment gaps
   std::uint64_t element_bytes_down = 0;
 
-  bool uses_resources = false;    // any graph resource is read or written
-  bool writes_resources = false;  // by store
+  std::uint64_t dropped_operations = 0;
+  std::uint64_t fused_operations = 0;
+
+  bool writes(record::ResourceId resource) const noexcept;
+  std::uint64_t readback_bytes() const noexcept { return readback_end - readback_begin; }
 };
 
 struct PlanOptions {
+  // As in BatchOptions.
   bool keep_all = false;
+  bool keep_marked_only = false;
+  bool fuse = true;
+  bool reuse_memory = true;
+  std::uint64_t work_per_submit = 0;
 };
 
 /// Plans what is pending in the graph.
 Result<Plan> make_plan(const record::Graph& graph, const Traits& traits, const PlanOptions& options = {});
 
 /// The plan as text; tests compare it, people read it.
-std::string dump(const Plan& plan, const record::Graph& graph);
+std::string dump(const Plan& plan, const record::Graph& graph, DumpFormat format = DumpFormat::text);
 
 // The passes, each a file of its own.
 
@@ -144,25 +167,40 @@ class Arena {
   /// An aligned range; sizes are rounded up so that vec4 access to the last element stays inside.
   Region reserve(std::uint64_t bytes);
   std::uint64_t end() const noexcept { return end_; }
+  const std::vector<Region>& reservations() const noexcept { return reservations_; }
 
  private:
   std::uint64_t alignment_;
   std::uint64_t end_ = 0;
+  std::vector<Region> reservations_;
 };
+
+/// Gives temporaries whose lives do not meet the same memory, and the result of an elementwise dispatch
+/// that of an operand which dies there. `temporaries` are disjoint, ascending, and reach to the end of
+/// the arena; dispatches are ordered. The end of the arena afterwards.
+std::uint64_t reuse_memory(std::vector<Dispatch>& dispatches, Span<const Region> temporaries,
+                           std::uint32_t alignment);
 
 /// Where a lowering finds its operands and puts its dispatches.
 struct Lowering {
   const record::Graph& graph;
   const Traits& traits;
+  const Grouping& grouping;
   const std::vector<Region>& regions;  // by value
   Arena& arena;
   std::vector<Dispatch>& dispatches;
+
+  const Region& region(record::ValueId value) const { return regions[value]; }
 };
 
-Error lower_elementwise(Lowering& to, std::uint32_t node);
-Error lower_copy(Lowering& to, std::uint32_t node, const Region& from, const Region& into, std::uint64_t count);
-Error lower_fill(Lowering& to, std::uint32_t node, float value, const Region& into, std::uint64_t count);
-Error lower_reduce(Lowering& to, std::uint32_t node);
-Error lower_matmul(Lowering& to, std::uint32_t node);
+Error lower_elementwise(Lowering& to, std::uint32_t group);
+Error lower_copy(Lowering& to, std::uint32_t group, const Region& from, const Region& into, std::uint64_t count);
+Error lower_fill(Lowering& to, std::uint32_t group, float value, const Region& into, std::uint64_t count);
+Error lower_reduce(Lowering& to, std::uint32_t group);
+Error lower_matmul(Lowering& to, std::uint32_t group);
+
+/// Makes the group's program the epilogue of a dispatch of its root. Bindings and constants have the
+/// same numbers in every kernel that has an epilogue.
+void set_epilogue(const Lowering& to, std::uint32_t group, Dispatch& dispatch, EpilogueParams& params);
 
 }  // namespace brontes::plan

@@ -19,12 +19,14 @@ struct Pass {
   std::uint32_t group_size;
 };
 
-Error emit(Lowering& to, std::uint32_t node, const Pass& pass) {
-  Dispatch dispatch(kernels::Id::reduce, node);
+Error emit(Lowering& to, std::uint32_t group, const Pass& pass, bool last) {
+  Dispatch dispatch(kernels::Id::reduce, group);
+  dispatch.work = pass.count;
   ReduceParams params{};
   params.n = static_cast<std::uint32_t>(pass.count);
   params.chunk = static_cast<std::uint32_t>(pass.chunk);
   params.groups = std::max(1u, ceil_div(params.n, params.chunk));
+  if (last) set_epilogue(to, group, dispatch, params.epilogue);
   dispatch.params(params);
   dispatch.set(kernel::group_size, pass.group_size);
   dispatch.set(kernel::combine, static_cast<std::uint32_t>(pass.combine));
@@ -53,7 +55,8 @@ ReduceCombine combine_of(record::ReduceOp op) {
 }  // namespace
 
 Error lower_reduce(Lowering& to, std::uint32_t index) {
-  const record::Node& node = to.graph.nodes()[index];
+  const Group& group = to.grouping.groups[index];
+  const record::Node& node = to.graph.nodes()[group.root];
   const Traits& traits = to.traits;
 
   // One subgroup per workgroup on a CPU, where lanes of different subgroups meet only at great cost.
@@ -68,8 +71,8 @@ Error lower_reduce(Lowering& to, std::uint32_t index) {
   Pass pass{};
   pass.combine = combine_of(node.reduce.op);
   pass.pair = node.reduce.op == record::ReduceOp::dot;
-  pass.x = to.regions[node.inputs[0]];
-  if (pass.pair) pass.y = to.regions[node.inputs[1]];
+  pass.x = to.region(node.inputs[0]);
+  if (pass.pair) pass.y = to.region(node.inputs[1]);
   pass.count = to.graph.values()[node.inputs[0]].shape.count();
   pass.group_size = group_size;
 
@@ -82,11 +85,11 @@ Error lower_reduce(Lowering& to, std::uint32_t index) {
     pass.chunk = rounds_per_group * round;
     const std::uint64_t groups = std::max<std::uint64_t>(1, (pass.count + pass.chunk - 1) / pass.chunk);
     if (groups == 1) {
-      pass.out = to.regions[node.output];
-      return emit(to, index, pass);
+      pass.out = to.region(to.grouping.result(group, to.graph));
+      return emit(to, index, pass, true);
     }
     pass.out = to.arena.reserve(groups * sizeof(float));
-    if (Error e = emit(to, index, pass)) return e;
+    if (Error e = emit(to, index, pass, false)) return e;
     pass.x = pass.out;
     pass.pair = false;
     pass.count = groups;

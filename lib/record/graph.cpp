@@ -136,6 +136,8 @@ ValueId Graph::import(const Shape& shape, ResourceId resource) {
   Value value;
   value.shape = shape;
   value.resource = resource;
+  value.imported = true;
+  value.readable = true;
   values_.push_back(value);
   return static_cast<ValueId>(values_.size() - 1);
 }
@@ -244,10 +246,20 @@ void Graph::executed(Span<const Residence> residences) {
   for (const Residence& r : residences) {
     values_[r.value].resource = r.resource;
     values_[r.value].offset = r.offset;
+    values_[r.value].readable = r.readable;
   }
   uploads_.clear();
   first_pending_value_ = values_.size();
   first_pending_node_ = nodes_.size();
+}
+
+Graph Graph::without_data() const {
+  Graph copy(max_value_bytes_);
+  copy.values_ = values_;
+  copy.nodes_ = nodes_;
+  copy.first_pending_value_ = first_pending_value_;
+  copy.first_pending_node_ = first_pending_node_;
+  return copy;
 }
 
 }  // namespace brontes::record

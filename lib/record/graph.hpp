@@ -42,6 +42,8 @@ struct Value {
   Shape shape;
   DType dtype = DType::f32;
   bool keep = false;
+  bool imported = false;
+  bool readable = false;  // now: an import, or a result of an execution that can be read
   std::uint32_t consumers = 0;
   /// Where it lies if it needs no computing: an import, or a result of an earlier execution.
   ResourceId resource = no_resource;
@@ -125,18 +127,17 @@ class Graph {
   /// Values and nodes before these indices have been executed.
   std::size_t first_pending_value() const noexcept { return first_pending_value_; }
   std::size_t first_pending_node() const noexcept { return first_pending_node_; }
-  /// True when a pending value is one that can be read afterwards.
-  bool readable(ValueId x, bool keep_all) const noexcept {
-    return keep_all || values_[x].keep || values_[x].consumers == 0;
-  }
-
   /// Called when everything pending has run: says where the values that still exist lie.
   struct Residence {
     ValueId value;
     ResourceId resource;
     std::uint64_t offset;
+    bool readable;
   };
   void executed(Span<const Residence> residences);
+
+  /// A copy, but for the data of uploads.
+  Graph without_data() const;
 
  private:
   Result<ValueId> append(Node node, Span<const ValueId> inputs, const Shape& shape);

@@ -4,117 +4,188 @@
 #include "vk/context.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace brontes::submit {
-namespace {
 
 using encode::Stage;
 
-// All uploads, as one range at the start of the arena or of the staging buffer.
-void gather_uploads(const record::Graph& graph, const plan::Plan& plan, std::byte* into) {
-  for (std::size_t i = 0; i < plan.uploads.size(); ++i) {
-    const plan::Placement& place = plan.uploads[i];
-    if (place.bytes != 0) std::memcpy(into + place.offset, graph.uploads()[i].data.get(), place.bytes);
+namespace {
+
+void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) {
+  std::uint64_t seen = value;
+  while (seen < to && !value.compare_exchange_weak(seen, to)) {
   }
 }
 
 }  // namespace
 
-Error Results::read(std::uint64_t offset, void* out, std::uint64_t bytes) const {
+void add(BatchStats& stats, const BatchStats& more) {
+  stats.dropped_operations += more.dropped_operations;
+  stats.fused_operations += more.fused_operations;
+  stats.dispatches += more.dispatches;
+  stats.barriers += more.barriers;
+  stats.boundary_barriers += more.boundary_barriers;
+  stats.submits += more.submits;
+  stats.transfers_up += more.transfers_up;
+  stats.transfers_down += more.transfers_down;
+  stats.bytes_up += more.bytes_up;
+  stats.bytes_down += more.bytes_down;
+  stats.copy_commands += more.copy_commands;
+  stats.pipelines_created += more.pipelines_created;
+  stats.allocations += more.allocations;
+  stats.arena_bytes += more.arena_bytes;
+  stats.arena_bytes_without_reuse += more.arena_bytes_without_reuse;
+}
+
+Program::Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resources resources, encode::Use use)
+    : context_(std::move(context)), plan_(std::move(plan)), resources_(std::move(resources)), use_(use) {}
+
+Program::~Program() { release_commands(); }
+
+Result<std::unique_ptr<Program>> Program::create(std::shared_ptr<vk::Context> context, plan::Plan plan,
+                                                 Resources resources, encode::Use use) {
+  std::unique_ptr<Program> self(new Program(std::move(context), std::move(plan), std::move(resources), use));
+  if (Error e = self->allocate()) return e;
+  if (Error e = self->encode()) return e;
+  return self;
+}
+
+Error Program::allocate() {
+  vk::Memory& memory = context_->memory();
+  auto reserve = [&](std::shared_ptr<vk::Allocation>& into, std::uint64_t bytes, vk::MemoryUse use,
+                     const char* name) -> Error {
+    if (bytes == 0) return {};
+    auto made = memory.allocate(context_, bytes, use, name);
+    if (!made) return made.error();
+    into = std::move(*made);
+    ++stats_.allocations;
+    return {};
+  };
+  if (Error e = reserve(arena_, plan_.arena_bytes, vk::MemoryUse::device, "brontes arena")) return e;
+  stats_.dropped_operations = plan_.dropped_operations;
+  stats_.fused_operations = plan_.fused_operations;
+  stats_.arena_bytes = plan_.arena_bytes;
+  stats_.arena_bytes_without_reuse = plan_.arena_bytes_without_reuse;
+  if (memory.mapped()) return {};
+  if (Error e = reserve(staging_, plan_.upload_bytes, vk::MemoryUse::upload, "brontes staging")) return e;
+  return reserve(readback_, plan_.readback_bytes(), vk::MemoryUse::readback, "brontes readback");
+}
+
+Error Program::encode() {
+  per_run_ = {};
+  if (plan_.readback_bytes() != 0) {
+    per_run_.transfers_down = 1;
+    per_run_.bytes_down = plan_.element_bytes_down;
+  }
+  if (plan_.dispatches.empty() && !staging_ && !readback_) return {};
+  const auto needs = encode::descriptor_needs(plan_);
+  auto descriptors = context_->recycler().take_descriptors(needs.sets, needs.descriptors);
+  if (!descriptors) return descriptors.error();
+  descriptors_ = std::move(*descriptors);
+  auto bindings = encode::Bindings::make(*context_, plan_, {arena_.get(), resources_}, descriptors_,
+                                         &stats_.pipelines_created);
+  if (!bindings) return bindings.error();
+
+  for (std::size_t part = 0; part < plan_.submits.size(); ++part) {
+    auto slot = context_->recycler().take_commands();
+    if (!slot) return slot.error();
+    commands_.push_back(std::move(*slot));
+    const plan::DispatchRange range = plan_.submits[part];
+    encode::Encoder encoder(*context_, commands_.back().buffer);
+    auto boundary = [&](Stage before, Stage after) {
+      encoder.barrier(before, after);
+      ++per_run_.boundary_barriers;
+    };
+    if (Error e = encoder.begin(use_)) return e;
+    // Whatever ran before may still use the arena or the resources: earlier parts, earlier runs.
+    boundary(Stage::all, Stage::all);
+    if (part == 0 && staging_) {
+      encoder.copy(*staging_, 0, *arena_, 0, plan_.upload_bytes);
+      ++per_run_.copy_commands;
+      boundary(Stage::transfer, Stage::all);
+    }
+    per_run_.barriers += encoder.dispatches(plan_, range, *bindings);
+    per_run_.dispatches += range.end - range.begin;
+    if (part + 1 == plan_.submits.size()) {
+      if (readback_) {
+        boundary(Stage::compute, Stage::transfer);
+        encoder.copy(*arena_, plan_.readback_begin, *readback_, 0, plan_.readback_bytes());
+        ++per_run_.copy_commands;
+      }
+      boundary(Stage::all, Stage::host);
+    }
+    if (Error e = encoder.end()) return e;
+    ++per_run_.submits;
+  }
+  return {};
+}
+
+Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
-  const vk::Allocation& from = readback ? *readback : *arena;
-  const std::uint64_t begin = readback ? offset - readback_begin : offset;
+  if (Error e = wait()) return e;
+  std::memcpy((staging_ ? *staging_ : *arena_).mapped() + offset, data, bytes);
+  uploads_written_ = true;
+  stats_.bytes_up += bytes;
+  return {};
+}
+
+Result<std::uint64_t> Program::submit(std::uint64_t after) {
+  if (uploads_written_) {
+    if (Error e = (staging_ ? *staging_ : *arena_).flush(0, plan_.upload_bytes)) return e;
+    uploads_written_ = false;
+    ++stats_.transfers_up;
+  }
+  for (vk::CommandSlot& slot : commands_) {
+    auto value = context_->queue().submit(slot.buffer, after);
+    if (!value) return value.error();
+    last_submit_ = *value;
+    slot.last_use = *value;
+    descriptors_.last_use = *value;
+    for (const auto* memory : {&arena_, &staging_, &readback_}) {
+      if (*memory) (*memory)->last_use = *value;
+    }
+    for (const auto& memory : resources_) raise(memory->last_use, *value);
+  }
+  add(stats_, per_run_);
+  return last_submit_;
+}
+
+Error Program::wait(std::uint64_t nanoseconds) const { return context_->queue().wait(last_submit_, nanoseconds); }
+
+Error Program::read(std::uint64_t offset, void* out, std::uint64_t bytes) const {
+  if (bytes == 0) return {};
+  if (Error e = wait()) return e;
+  const vk::Allocation& from = readback_ ? *readback_ : *arena_;
+  const std::uint64_t begin = readback_ ? offset - plan_.readback_begin : offset;
   if (Error e = from.invalidate(begin, bytes)) return e;
   std::memcpy(out, from.mapped() + begin, bytes);
   return {};
 }
 
-Result<Results> run(const std::shared_ptr<vk::Context>& context, const record::Graph& graph, const plan::Plan& plan,
-                    Span<const std::shared_ptr<vk::Allocation>> resources, BatchStats& stats) {
-  vk::Memory& memory = context->memory();
-  BatchStats cost = stats;
-  auto allocate = [&](std::uint64_t bytes, vk::MemoryUse use, const char* name) {
-    ++cost.allocations;
-    return memory.allocate(context, bytes, use, name);
-  };
-
-  Results results;
-  if (plan.arena_bytes != 0) {
-    auto arena = allocate(plan.arena_bytes, vk::MemoryUse::device, "brontes arena");
-    if (!arena) return arena.error();
-    results.arena = *arena;
+Error Program::rebind(record::ResourceId resource, std::shared_ptr<vk::Allocation> memory) {
+  // The plan has no barriers between resources: one that is written must not be another one, too.
+  for (record::ResourceId other = 0; other < resources_.size(); ++other) {
+    if (other != resource && resources_[other] == memory && (plan_.writes(other) || plan_.writes(resource))) {
+      return Error(Errc::invalid_argument, "rebind: the buffer is bound to this program already, and stored to");
+    }
   }
-  const bool mapped = memory.mapped();
-  std::shared_ptr<vk::Allocation> staging;
-  if (plan.upload_bytes != 0) {
-    if (!mapped) {
-      auto made = allocate(plan.upload_bytes, vk::MemoryUse::upload, "brontes staging");
-      if (!made) return made.error();
-      staging = *made;
-    }
-    const vk::Allocation& target = mapped ? *results.arena : *staging;
-    gather_uploads(graph, plan, target.mapped());
-    if (Error e = target.flush(0, plan.upload_bytes)) return e;
-    ++cost.transfers_up;
-    cost.bytes_up += plan.element_bytes_up;
-  }
-  const std::uint64_t readback_bytes = plan.readback_end - plan.readback_begin;
-  if (readback_bytes != 0) {
-    if (!mapped) {
-      auto made = allocate(readback_bytes, vk::MemoryUse::readback, "brontes readback");
-      if (!made) return made.error();
-      results.readback = *made;
-      results.readback_begin = plan.readback_begin;
-    }
-    ++cost.transfers_down;
-    cost.bytes_down += plan.element_bytes_down;
-  }
-  cost.arena_bytes += plan.arena_bytes;
+  if (Error e = wait()) return e;
+  resources_[resource] = std::move(memory);
+  release_commands();
+  return encode();
+}
 
-  const bool device_work = !plan.dispatches.empty() || staging || results.readback;
-  if (device_work) {
-    auto commands = context->recycler().take_commands();
-    if (!commands) return commands.error();
-    const auto needs = encode::descriptor_needs(plan);
-    auto descriptors = context->recycler().take_descriptors(needs.sets, needs.descriptors);
-    if (!descriptors) return descriptors.error();
+void Program::finish() {
+  release_commands();
+  staging_.reset();
+  resources_.clear();
+}
 
-    encode::Encoder encoder(*context, commands->buffer);
-    auto boundary = [&](Stage before, Stage after) {
-      encoder.barrier(before, after);
-      ++cost.boundary_barriers;
-    };
-    if (Error e = encoder.begin()) return e;
-    if (staging) {
-      encoder.copy(*staging, 0, *results.arena, 0, plan.upload_bytes);
-      ++cost.copy_commands;
-    }
-    // Earlier submits may have written the resources; the copy above has written the arena.
-    if (staging || plan.uses_resources) boundary(Stage::all, Stage::all);
-    if (Error e = encoder.dispatches(plan, {results.arena.get(), resources}, *descriptors, &cost.pipelines_created)) {
-      return e;
-    }
-    if (results.readback) {
-      if (!plan.dispatches.empty()) boundary(Stage::compute, Stage::transfer);
-      encoder.copy(*results.arena, plan.readback_begin, *results.readback, 0, readback_bytes);
-      ++cost.copy_commands;
-      boundary(Stage::transfer, Stage::host);
-    } else if (mapped && !plan.dispatches.empty()) {
-      boundary(Stage::compute, Stage::host);
-    }
-    if (Error e = encoder.end()) return e;
-
-    auto value = context->queue().submit(commands->buffer);
-    if (!value) return value.error();
-    ++cost.submits;
-    cost.dispatches += plan.dispatches.size();
-    cost.barriers += plan.barriers.size();
-    if (Error e = context->queue().wait(*value)) return e;
-    context->recycler().give(std::move(*commands));
-    context->recycler().give(std::move(*descriptors));
-  }
-  stats = cost;
-  return results;
+void Program::release_commands() {
+  for (vk::CommandSlot& slot : commands_) context_->recycler().give(std::move(slot));
+  commands_.clear();
+  context_->recycler().give(std::exchange(descriptors_, {}));
 }
 
 }  // namespace brontes::submit

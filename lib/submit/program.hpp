@@ -1,31 +1,82 @@
-// A plan with its memory and its one command buffer: run once, results stay.
+// A plan with its memory and its command buffers, ready to be submitted any number of times.
 #pragma once
 
+#include "encode/encoder.hpp"
 #include "plan/plan.hpp"
-#include "record/graph.hpp"
+#include "submit/queue.hpp"
 #include "vk/memory.hpp"
+#include "vk/recycler.hpp"
 
-#include <brontes/batch.hpp>
+#include <brontes/stats.hpp>
 #include <brontes/error.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace brontes::submit {
 
-/// What an execution leaves behind: the arena, and the host's copy of what can be read where the
-/// arena is not mapped.
-struct Results {
-  std::shared_ptr<vk::Allocation> arena;
-  std::shared_ptr<vk::Allocation> readback;  // null where the arena is mapped
-  std::uint64_t readback_begin = 0;
+/// Adds the counts of execution.
+void add(BatchStats& stats, const BatchStats& more);
 
-  /// Copies `bytes` bytes from arena offset `offset`, which lies in the read-back range.
+/// Destroying a Program whose work is in flight is safe and does not wait: its memory and pools are
+/// set aside until then.
+///
+/// Thread-safety: one thread at a time.
+class Program {
+ public:
+  using Resources = std::vector<std::shared_ptr<vk::Allocation>>;
+
+  /// Allocates and encodes. `resources` are what the plan's resource ids mean.
+  static Result<std::unique_ptr<Program>> create(std::shared_ptr<vk::Context> context, plan::Plan plan,
+                                                 Resources resources, encode::Use use);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  const plan::Plan& plan() const noexcept { return plan_; }
+  const std::shared_ptr<vk::Allocation>& arena() const noexcept { return arena_; }
+  const std::shared_ptr<vk::Allocation>& resource(record::ResourceId id) const { return resources_[id]; }
+
+  /// Puts data into the upload range, at an offset of the arena. Waits for this program's own work.
+  Error write(std::uint64_t offset, const void* data, std::uint64_t bytes);
+
+  /// Runs everything, after the timeline has reached `after`. Allocates nothing.
+  Result<std::uint64_t> submit(std::uint64_t after = 0);
+  /// Waits for the last submit.
+  Error wait(std::uint64_t nanoseconds = forever) const;
+
+  /// Copies from an offset of the arena that lies in the read-back range. Waits for the last submit.
   Error read(std::uint64_t offset, void* out, std::uint64_t bytes) const;
-};
 
-/// Allocates, uploads, encodes, submits once and waits. Adds what it did to `stats`.
-Result<Results> run(const std::shared_ptr<vk::Context>& context, const record::Graph& graph, const plan::Plan& plan,
-                    Span<const std::shared_ptr<vk::Allocation>> resources, BatchStats& stats);
+  /// Uses other memory of the same size for a resource from the next submit on. Waits and encodes anew.
+  Error rebind(record::ResourceId resource, std::shared_ptr<vk::Allocation> memory);
+
+  /// Lets go of what only further submits would need; results stay readable.
+  void finish();
+
+  /// What encoding and every submit so far have cost.
+  const BatchStats& stats() const noexcept { return stats_; }
+
+ private:
+  Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resources resources, encode::Use use);
+  Error allocate();
+  Error encode();
+  void release_commands();
+
+  std::shared_ptr<vk::Context> context_;
+  plan::Plan plan_;
+  Resources resources_;
+  std::shared_ptr<vk::Allocation> arena_;     // null for a plan without values
+  std::shared_ptr<vk::Allocation> staging_;   // null where the arena is mapped, or nothing is uploaded
+  std::shared_ptr<vk::Allocation> readback_;  // null where the arena is mapped, or nothing is read
+  vk::DescriptorSlot descriptors_;
+  std::vector<vk::CommandSlot> commands_;  // one per submit of the plan
+  BatchStats stats_;
+  BatchStats per_run_;  // what one run adds
+  encode::Use use_;
+  bool uploads_written_ = false;  // since the last submit
+  std::uint64_t last_submit_ = 0;
+};
 
 }  // namespace brontes::submit

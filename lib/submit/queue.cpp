@@ -20,14 +20,20 @@ Error Queue::open(VkQueue queue) {
   return {};
 }
 
-Result<std::uint64_t> Queue::submit(VkCommandBuffer commands) {
+Result<std::uint64_t> Queue::submit(VkCommandBuffer commands, std::uint64_t after) {
   std::lock_guard lock(mutex_);
   const std::uint64_t value = last_value_ + 1;
   const VkSemaphore semaphore = timeline_.get();
   VkTimelineSemaphoreSubmitInfo timeline{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
   timeline.signalSemaphoreValueCount = 1;
   timeline.pSignalSemaphoreValues = &value;
+  timeline.waitSemaphoreValueCount = after != 0 ? 1 : 0;
+  timeline.pWaitSemaphoreValues = &after;
+  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO, &timeline};
+  info.waitSemaphoreCount = timeline.waitSemaphoreValueCount;
+  info.pWaitSemaphores = &semaphore;
+  info.pWaitDstStageMask = &stages;
   info.commandBufferCount = 1;
   info.pCommandBuffers = &commands;
   info.signalSemaphoreCount = 1;
@@ -38,14 +44,37 @@ Result<std::uint64_t> Queue::submit(VkCommandBuffer commands) {
   return value;
 }
 
+bool Queue::reached(std::uint64_t value) const {
+  if (value <= reached_) return true;
+  std::uint64_t now = 0;
+  if (context_.vk().vkGetSemaphoreCounterValue(context_.device(), timeline_.get(), &now) != VK_SUCCESS) return false;
+  note_reached(now);
+  return value <= now;
+}
+
 Error Queue::wait(std::uint64_t value, std::uint64_t nanoseconds) const {
-  if (value == 0) return {};
+  if (value <= reached_) return {};
   const VkSemaphore semaphore = timeline_.get();
   VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
   info.semaphoreCount = 1;
   info.pSemaphores = &semaphore;
   info.pValues = &value;
-  return vk::check(context_.vk().vkWaitSemaphores(context_.device(), &info, nanoseconds), "vkWaitSemaphores");
+  if (Error e = vk::check(context_.vk().vkWaitSemaphores(context_.device(), &info, nanoseconds), "vkWaitSemaphores")) {
+    return e;
+  }
+  note_reached(value);
+  return {};
+}
+
+void Queue::drain() const {
+  // A lost device has nothing left to wait for.
+  static_cast<void>(wait(last_value_));
+}
+
+void Queue::note_reached(std::uint64_t value) const {
+  std::uint64_t seen = reached_;
+  while (seen < value && !reached_.compare_exchange_weak(seen, value)) {
+  }
 }
 
 }  // namespace brontes::submit

@@ -27,20 +27,28 @@ class Queue {
   /// Vulkan wants submits serialised; hold it for any use of handle().
   std::mutex& mutex() noexcept { return mutex_; }
 
-  /// One vkQueueSubmit. The timeline value it will reach.
-  Result<std::uint64_t> submit(VkCommandBuffer commands);
+  /// One vkQueueSubmit, which begins when the timeline has reached `after`. The value it will reach.
+  Result<std::uint64_t> submit(VkCommandBuffer commands, std::uint64_t after = 0);
+
+  /// True when the timeline has reached `value`. Never blocks; false too when the device is lost.
+  bool reached(std::uint64_t value) const;
 
   /// Errc::timeout when `value` is not reached in time.
   Error wait(std::uint64_t value, std::uint64_t nanoseconds = forever) const;
+  /// Waits for everything that was submitted.
+  void drain() const;
 
   std::atomic<std::uint64_t> submits{0};
 
  private:
+  void note_reached(std::uint64_t value) const;
+
   const vk::Context& context_;
   VkQueue queue_ = VK_NULL_HANDLE;
   vk::Semaphore timeline_;
   std::mutex mutex_;
-  std::uint64_t last_value_ = 0;
+  std::atomic<std::uint64_t> last_value_{0};
+  mutable std::atomic<std::uint64_t> reached_{0};  // the highest value seen so far
 };
 
 }  // namespace brontes::submit

@@ -18,27 +18,27 @@ Error run(vk::Context& context, Record record) {
   auto slot = context.recycler().take_commands();
   if (!slot) return slot.error();
   encode::Encoder encoder(context, slot->buffer);
-  if (Error e = encoder.begin()) return e;
+  if (Error e = encoder.begin(encode::Use::once)) return e;
   record(encoder);
   if (Error e = encoder.end()) return e;
   auto value = context.queue().submit(slot->buffer);
   if (!value) return value.error();
-  if (Error e = context.queue().wait(*value)) return e;
+  slot->last_use = *value;
   context.recycler().give(std::move(*slot));
-  return {};
+  return context.queue().wait(*value);
 }
 
 }  // namespace
 
 Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
-  vk::Context& context = *memory.context();
+  vk::Context& context = memory.context();
   if (Error e = context.queue().wait(memory.last_use)) return e;
   if (memory.mapped() != nullptr) {
     std::memcpy(memory.mapped() + offset, data, bytes);
     return memory.flush(offset, bytes);
   }
-  auto staging = context.memory().allocate(memory.context(), std::min(bytes, piece_bytes), vk::MemoryUse::upload,
+  auto staging = context.memory().allocate(context.shared_from_this(), std::min(bytes, piece_bytes), vk::MemoryUse::upload,
                                            "brontes staging");
   if (!staging) return staging.error();
   for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
@@ -56,14 +56,14 @@ Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std:
 
 Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
-  vk::Context& context = *memory.context();
+  vk::Context& context = memory.context();
   if (Error e = context.queue().wait(memory.last_use)) return e;
   if (memory.mapped() != nullptr) {
     if (Error e = memory.invalidate(offset, bytes)) return e;
     std::memcpy(data, memory.mapped() + offset, bytes);
     return {};
   }
-  auto staging = context.memory().allocate(memory.context(), std::min(bytes, piece_bytes), vk::MemoryUse::readback,
+  auto staging = context.memory().allocate(context.shared_from_this(), std::min(bytes, piece_bytes), vk::MemoryUse::readback,
                                            "brontes staging");
   if (!staging) return staging.error();
   for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
@@ -85,7 +85,7 @@ Error clear(vk::Allocation& memory) {
     std::memset(memory.mapped(), 0, memory.bytes());
     return memory.flush(0, memory.bytes());
   }
-  return run(*memory.context(), [&](encode::Encoder& encoder) { encoder.zero(memory); });
+  return run(memory.context(), [&](encode::Encoder& encoder) { encoder.zero(memory); });
 }
 
 }  // namespace brontes::submit

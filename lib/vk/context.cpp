@@ -134,6 +134,8 @@ Error Context::save_cache() {
 }
 
 Context::~Context() {
+  if (queue_.handle() != VK_NULL_HANDLE) queue_.drain();
+  memory_.clear();
   if (save_on_close_ && pipelines_.created != pipelines_saved_) {
     if (Error e = save_cache()) instance_->report(Severity::info, "pipeline cache: " + e.message);
   }

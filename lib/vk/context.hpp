@@ -44,7 +44,7 @@ struct OwnedDevice {
 };
 
 /// Thread-safety: everything here may be used from any thread.
-class Context {
+class Context : public std::enable_shared_from_this<Context> {
  public:
   static Result<std::shared_ptr<Context>> open(const DeviceOptions& options);
   static Result<std::shared_ptr<Context>> adopt(const AdoptedDevice& adopted, const DeviceOptions& options);

@@ -129,7 +129,8 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
       break;
   }
 
-  std::shared_ptr<Allocation> result(new Allocation());
+  std::unique_ptr<Allocation> result(new Allocation());
+  result->context_ = context.get();
   vma::VmaAllocation block = nullptr;
   vma::VmaAllocationInfo info{};
   const VkResult made =
@@ -143,11 +144,29 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
   result->mapped_ = want_mapped ? static_cast<std::byte*>(info.pMappedData) : nullptr;
   result->bytes_ = bytes;
   context->set_name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(result->buffer_), name);
-  result->context_ = std::move(context);
   ++allocations;
   ++live_buffers;
   live_bytes += bytes;
-  return result;
+  collect();
+  return std::shared_ptr<Allocation>(result.release(), [owner = std::move(context)](Allocation* allocation) {
+    owner->memory().retire(std::unique_ptr<Allocation>(allocation));
+  });
+}
+
+void Memory::retire(std::unique_ptr<Allocation> allocation) {
+  if (allocation->context_->queue().reached(allocation->last_use)) return;
+  std::lock_guard lock(retired_mutex_);
+  retired_.push_back(std::move(allocation));
+}
+
+void Memory::collect() {
+  std::lock_guard lock(retired_mutex_);
+  std::erase_if(retired_, [](const auto& a) { return a->context_->queue().reached(a->last_use); });
+}
+
+void Memory::clear() {
+  std::lock_guard lock(retired_mutex_);
+  retired_.clear();
 }
 
 Allocation::~Allocation() {

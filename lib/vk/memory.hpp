@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 namespace brontes::vk {
 
@@ -19,8 +21,8 @@ enum class MemoryUse : std::uint8_t {
   readback,  ///< the device copies into it, the host reads
 };
 
-/// A VkBuffer with memory. Destroyed when the last owner lets go; owners are Buffers, batches and
-/// work in flight.
+/// A VkBuffer with memory. When the last owner lets go it is destroyed, or, while work in flight uses
+/// it, set aside until that is done. Owners keep the Context alive; what is set aside does not.
 class Allocation {
  public:
   ~Allocation();
@@ -31,7 +33,7 @@ class Allocation {
   std::uint64_t bytes() const noexcept { return bytes_; }
   /// The memory itself, or null where the host cannot reach it.
   std::byte* mapped() const noexcept { return mapped_; }
-  const std::shared_ptr<Context>& context() const noexcept { return context_; }
+  Context& context() const noexcept { return *context_; }
 
   /// Host writes become visible to the device, or device writes to the host; nothing to do on
   /// coherent memory.
@@ -44,7 +46,7 @@ class Allocation {
  private:
   friend class Memory;
   Allocation() = default;
-  std::shared_ptr<Context> context_;
+  Context* context_ = nullptr;
   VkBuffer buffer_ = VK_NULL_HANDLE;
   void* block_ = nullptr;  // VmaAllocation
   std::byte* mapped_ = nullptr;
@@ -71,16 +73,25 @@ class Memory {
   Result<std::shared_ptr<Allocation>> allocate(std::shared_ptr<Context> context, std::uint64_t bytes, MemoryUse use,
                                                const char* name);
 
+  /// Destroys what was set aside and is not in use any more.
+  void collect();
+  /// Destroys all that was set aside. Only when no work is in flight.
+  void clear();
+
   std::atomic<std::uint64_t> allocations{0};
   std::atomic<std::uint64_t> live_buffers{0};
   std::atomic<std::uint64_t> live_bytes{0};
 
  private:
   friend class Allocation;
+  void retire(std::unique_ptr<Allocation> allocation);
+
   void* allocator_ = nullptr;  // VmaAllocator
   bool mapped_ = false;
   std::uint32_t mapped_types_ = 0;
   std::uint64_t max_bytes_ = 0;
+  std::mutex retired_mutex_;
+  std::vector<std::unique_ptr<Allocation>> retired_;
 };
 
 }  // namespace brontes::vk

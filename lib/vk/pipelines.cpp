@@ -1,5 +1,6 @@
 #include "vk/pipelines.hpp"
 
+#include "specialize.hpp"
 #include "vk/context.hpp"
 #include "vk/result.hpp"
 
@@ -47,40 +48,31 @@ Error Pipelines::make_kernel(kernels::Id id, KernelObjects& objects) const {
   }
   objects.layout = PipelineLayout(device, vk, layout);
 
-  VkShaderModuleCreateInfo module_create{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  module_create.codeSize = kernel.words.size * sizeof(std::uint32_t);
-  module_create.pCode = kernel.words.data;
-  VkShaderModule module = VK_NULL_HANDLE;
-  if (Error e = check(vk.vkCreateShaderModule(device, &module_create, nullptr, &module), "vkCreateShaderModule")) {
-    return e;
-  }
-  objects.module = ShaderModule(device, vk, module);
-
   const std::string name = std::string("brontes ") + kernel.name;
   context_.set_name(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, reinterpret_cast<std::uint64_t>(set_layout), name.c_str());
   context_.set_name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, reinterpret_cast<std::uint64_t>(layout), name.c_str());
-  context_.set_name(VK_OBJECT_TYPE_SHADER_MODULE, reinterpret_cast<std::uint64_t>(module), name.c_str());
   return {};
 }
 
 Result<Pipeline> Pipelines::make_pipeline(const PipelineKey& key, const KernelObjects& objects) const {
   const kernels::Kernel& kernel = kernels::get(key.kernel);
-  std::vector<VkSpecializationMapEntry> entries;
-  for (std::uint32_t i = 0; i < key.constants.size(); ++i) {
-    entries.push_back({kernel.constants[i].id, i * 4, 4});
+  // Specialized here and not by the driver: not every driver folds specialization constants.
+  const auto words = kernels::specialize(kernel, {key.constants.data(), key.constants.size()});
+  VkShaderModuleCreateInfo module_create{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  module_create.codeSize = words.size() * sizeof(std::uint32_t);
+  module_create.pCode = words.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  if (Error e = check(context_.vk().vkCreateShaderModule(context_.device(), &module_create, nullptr, &module),
+                      "vkCreateShaderModule")) {
+    return e;
   }
-  VkSpecializationInfo specialization{};
-  specialization.mapEntryCount = static_cast<std::uint32_t>(entries.size());
-  specialization.pMapEntries = entries.data();
-  specialization.dataSize = key.constants.size() * 4;
-  specialization.pData = key.constants.data();
+  const ShaderModule owned_module(context_.device(), context_.vk(), module);
 
   VkComputePipelineCreateInfo create{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
   create.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
   create.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-  create.stage.module = objects.module.get();
+  create.stage.module = module;
   create.stage.pName = "main";
-  create.stage.pSpecializationInfo = &specialization;
   create.layout = objects.layout.get();
   VkPipeline pipeline = VK_NULL_HANDLE;
   const VkResult result =
@@ -100,7 +92,7 @@ Result<Pipelines::Bound> Pipelines::get(kernels::Id id, const std::uint32_t* con
   KernelObjects& objects = kernels_[static_cast<std::size_t>(id)];
   {
     std::lock_guard lock(objects.mutex);
-    if (!objects.module) {
+    if (!objects.layout) {
       if (Error e = make_kernel(id, objects)) return e;
     }
   }

@@ -31,7 +31,6 @@ struct KernelObjects {
   std::mutex mutex;
   DescriptorSetLayout set_layout;
   PipelineLayout layout;
-  ShaderModule module;
 };
 
 /// Thread-safety: any thread; threads that want the same new pipeline at once wait for one creation.

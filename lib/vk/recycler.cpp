@@ -11,16 +11,30 @@ namespace {
 constexpr std::size_t most_idle = 8;
 }
 
+// An idle slot that fits and is not in use any more, or an empty one.
+template <class Slot, class Fits>
+Slot Recycler::take(std::vector<Slot>& idle, Fits fits) {
+  std::lock_guard lock(mutex_);
+  auto usable = [&](const Slot& slot) { return fits(slot) && context_.queue().reached(slot.last_use); };
+  auto it = std::find_if(idle.begin(), idle.end(), usable);
+  if (it == idle.end()) return {};
+  Slot slot = std::move(*it);
+  idle.erase(it);
+  return slot;
+}
+
+template <class Slot>
+void Recycler::put(std::vector<Slot>& idle, Slot slot) {
+  if (!slot.pool) return;
+  std::lock_guard lock(mutex_);
+  idle.push_back(std::move(slot));
+  // Too many: the oldest goes, if its work is done.
+  if (idle.size() > most_idle && context_.queue().reached(idle.front().last_use)) idle.erase(idle.begin());
+}
+
 Result<CommandSlot> Recycler::take_commands() {
   const DeviceTable& vk = context_.vk();
-  CommandSlot slot;
-  {
-    std::lock_guard lock(mutex_);
-    if (!commands_.empty()) {
-      slot = std::move(commands_.back());
-      commands_.pop_back();
-    }
-  }
+  CommandSlot slot = take(commands_, [](const CommandSlot&) { return true; });
   if (slot.pool) {
     if (Error e = check(vk.vkResetCommandPool(context_.device(), slot.pool.get(), 0), "vkResetCommandPool")) return e;
     return slot;
@@ -47,16 +61,9 @@ Result<CommandSlot> Recycler::take_commands() {
 
 Result<DescriptorSlot> Recycler::take_descriptors(std::uint32_t sets, std::uint32_t descriptors) {
   const DeviceTable& vk = context_.vk();
-  DescriptorSlot slot;
-  {
-    std::lock_guard lock(mutex_);
-    auto fits = [&](const DescriptorSlot& s) { return s.sets >= sets && s.descriptors >= descriptors; };
-    auto it = std::find_if(descriptors_.begin(), descriptors_.end(), fits);
-    if (it != descriptors_.end()) {
-      slot = std::move(*it);
-      descriptors_.erase(it);
-    }
-  }
+  DescriptorSlot slot = take(descriptors_, [&](const DescriptorSlot& s) {
+    return s.sets >= sets && s.descriptors >= descriptors;
+  });
   if (slot.pool) {
     if (Error e = check(vk.vkResetDescriptorPool(context_.device(), slot.pool.get(), 0), "vkResetDescriptorPool")) {
       return e;
@@ -80,14 +87,7 @@ Result<DescriptorSlot> Recycler::take_descriptors(std::uint32_t sets, std::uint3
   return slot;
 }
 
-void Recycler::give(CommandSlot slot) {
-  std::lock_guard lock(mutex_);
-  if (slot.pool && commands_.size() < most_idle) commands_.push_back(std::move(slot));
-}
-
-void Recycler::give(DescriptorSlot slot) {
-  std::lock_guard lock(mutex_);
-  if (slot.pool && descriptors_.size() < most_idle) descriptors_.push_back(std::move(slot));
-}
+void Recycler::give(CommandSlot slot) { put(commands_, std::move(slot)); }
+void Recycler::give(DescriptorSlot slot) { put(descriptors_, std::move(slot)); }
 
 }  // namespace brontes::vk

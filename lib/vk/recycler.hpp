@@ -17,30 +17,37 @@ class Context;
 struct CommandSlot {
   CommandPool pool;
   VkCommandBuffer buffer = VK_NULL_HANDLE;
+  std::uint64_t last_use = 0;  // timeline value
 };
 
 struct DescriptorSlot {
   DescriptorPool pool;
   std::uint32_t sets = 0;
   std::uint32_t descriptors = 0;
+  std::uint64_t last_use = 0;  // timeline value
 };
 
 /// Thread-safety: any thread. A slot that is taken belongs to one.
 class Recycler {
  public:
-  explicit Recycler(const Context& context) : context_(context) {}
+  explicit Recycler(Context& context) : context_(context) {}
 
   /// An empty command buffer.
   Result<CommandSlot> take_commands();
   /// A pool with room for this many sets and storage-buffer descriptors in all.
   Result<DescriptorSlot> take_descriptors(std::uint32_t sets, std::uint32_t descriptors);
 
-  /// For work that has finished.
+  /// Also for work in flight: a slot is not taken again before its last use is over.
   void give(CommandSlot slot);
   void give(DescriptorSlot slot);
 
  private:
-  const Context& context_;
+  template <class Slot, class Fits>
+  Slot take(std::vector<Slot>& idle, Fits fits);
+  template <class Slot>
+  void put(std::vector<Slot>& idle, Slot slot);
+
+  Context& context_;
   std::mutex mutex_;
   std::vector<CommandSlot> commands_;
   std::vector<DescriptorSlot> descriptors_;

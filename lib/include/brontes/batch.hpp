@@ -6,6 +6,8 @@
 #include <brontes/error.hpp>
 #include <brontes/export.hpp>
 #include <brontes/matmul.hpp>
+#include <brontes/program.hpp>
+#include <brontes/stats.hpp>
 #include <brontes/tensor.hpp>
 
 #include <cstdint>
@@ -18,29 +20,20 @@ namespace brontes {
 
 struct BatchOptions {
   /// Every value can be read after execution, consumed or not. For debugging: it costs memory and
-  /// will forbid fusion of what it keeps.
+  /// time.
   bool keep_all = false;
+  /// Only what is marked with keep() can be read; ops that lead neither there nor to a store() do not
+  /// run.
+  bool keep_marked_only = false;
+  /// Chains of elementwise ops run as one dispatch, and as part of the matmul or reduction they follow.
+  bool fuse = true;
+  /// Temporaries share memory.
+  bool reuse_memory = true;
+  /// Splits a run over several submits, in order, so that none does more than about this many
+  /// multiply-adds or elements. For drivers that kill long submits. 0: one submit.
+  std::uint64_t work_per_submit = 0;
   /// Forces one kernel for every matmul that does not choose its own.
   MatmulKernel matmul = MatmulKernel::automatic;
-};
-
-/// What a batch was asked and what it cost. Counts are exact. Those of execution add up over the
-/// execute() calls since the batch was made or reset.
-struct BatchStats {
-  std::uint64_t operations = 0;         ///< ops recorded
-  std::uint64_t values = 0;             ///< tensors: uploads, imports and results
-  std::uint64_t dispatches = 0;         ///< vkCmdDispatch
-  std::uint64_t barriers = 0;           ///< barriers between dependent dispatches
-  std::uint64_t boundary_barriers = 0;  ///< barriers towards earlier work, transfers and the host
-  std::uint64_t submits = 0;            ///< vkQueueSubmit
-  std::uint64_t transfers_up = 0;       ///< host to device: one for all uploads of an execute()
-  std::uint64_t transfers_down = 0;     ///< device to host: one for all readable results
-  std::uint64_t bytes_up = 0;           ///< bytes of uploaded elements
-  std::uint64_t bytes_down = 0;         ///< bytes of readable elements
-  std::uint64_t copy_commands = 0;      ///< vkCmdCopyBuffer; 0 where device memory is mapped
-  std::uint64_t pipelines_created = 0;  ///< pipelines this batch was the first to need
-  std::uint64_t allocations = 0;        ///< device memory blocks asked for
-  std::uint64_t arena_bytes = 0;        ///< device memory of uploads, results and temporaries
 };
 
 /// Records tensor ops, runs them in one command buffer with one submit, and hands back results.
@@ -162,6 +155,13 @@ class BRONTES_API Batch {
   /// batch is as it was before the call.
   Error execute();
 
+  /// execute() without the wait: read() waits, and so does Submission::wait().
+  Result<Submission> submit();
+
+  /// What execute() would run, planned and encoded for many runs. The batch stays as it is; values of
+  /// earlier executions are inputs of the program with the contents they have.
+  Result<Program> compile();
+
   /// The elements of a readable value. Errors: not_executed, not_kept, and those of bad handles.
   Result<std::vector<float>> read(Tensor x) const;
   /// The same into memory of yours. Errc::shape_mismatch unless out.size() == x.size().
@@ -182,8 +182,8 @@ class BRONTES_API Batch {
   std::size_t num_buffers() const noexcept;     ///< values: uploads, imports and results
   BatchStats stats() const noexcept;
 
-  /// What execute() would run now, as text: dispatches in order, barriers with their causes, memory.
-  Result<std::string> dump() const;
+  /// What execute() would run now: dispatches in order, barriers with their causes, memory.
+  Result<std::string> dump(DumpFormat format = DumpFormat::text) const;
 
  private:
   struct State;

@@ -9,5 +9,7 @@
 #include <brontes/matmul.hpp>
 #include <brontes/ops.hpp>
 #include <brontes/pipeline_cache.hpp>
+#include <brontes/program.hpp>
+#include <brontes/stats.hpp>
 #include <brontes/tensor.hpp>
 #include <brontes/version.hpp>

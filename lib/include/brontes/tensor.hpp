@@ -136,7 +136,7 @@ class Tensor {
   friend constexpr bool operator!=(const Tensor& a, const Tensor& b) noexcept { return !(a == b); }
 
  private:
-  friend class Batch;
+  friend struct TensorAccess;
   constexpr Tensor(std::uint64_t serial, std::uint32_t generation, std::uint32_t index, Shape shape,
                    DType dtype) noexcept
       : serial_(serial), generation_(generation), index_(index), shape_(shape), dtype_(dtype) {}

@@ -1,0 +1,121 @@
+#include "api/program.hpp"
+
+#include "submit/transfer.hpp"
+
+#include <algorithm>
+
+namespace brontes {
+namespace {
+
+// A placement of `id`, if it has one.
+const plan::Placement* find(const std::vector<plan::Placement>& placements, record::ValueId id) {
+  auto it = std::find_if(placements.begin(), placements.end(), [&](const auto& p) { return p.value == id; });
+  return it == placements.end() ? nullptr : &*it;
+}
+
+}  // namespace
+
+bool Submission::ready() const noexcept { return !context_ || context_->queue().reached(value_); }
+
+Error Submission::wait(std::chrono::nanoseconds timeout) const {
+  if (!context_) return {};
+  const bool endless = timeout == std::chrono::nanoseconds::max();
+  const auto count = std::max<std::chrono::nanoseconds::rep>(0, timeout.count());
+  return context_->queue().wait(value_, endless ? submit::forever : static_cast<std::uint64_t>(count));
+}
+
+Program::Program(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+Error Program::write(Tensor x, Span<const float> data) {
+  if (Error e = TensorAccess::check("write", x, state_->owner)) return e;
+  const plan::Placement* place = find(state_->program->plan().uploads, TensorAccess::id(x));
+  if (place == nullptr) {
+    return Error(Errc::invalid_argument,
+                 "write: the tensor " + to_string(x.shape()) + " is not an upload of this program");
+  }
+  if (data.data() == nullptr && !data.empty()) {
+    return Error(Errc::null_data, "write: a null pointer for " + std::to_string(data.size()) + " elements");
+  }
+  if (data.size() != x.size()) {
+    return Error(Errc::shape_mismatch, "write: " + std::to_string(data.size()) + " elements of data for " +
+                                           to_string(x.shape()) + ", which has " + std::to_string(x.size()));
+  }
+  return state_->program->write(place->offset, data.data(), place->bytes);
+}
+
+Error Program::rebind(Tensor x, const Buffer& buffer) {
+  if (Error e = TensorAccess::check("rebind", x, state_->owner)) return e;
+  const record::Value& value = state_->graph.values()[TensorAccess::id(x)];
+  const auto& memory = BufferAccess::memory(buffer);
+  if (!memory || &memory->context() != state_->context.get()) {
+    return Error(Errc::invalid_argument, "rebind: the buffer has been moved from or belongs to another device");
+  }
+  if (!value.imported) {
+    return Error(Errc::invalid_argument, "rebind: the tensor " + to_string(x.shape()) + " is not an import");
+  }
+  if (buffer.shape() != value.shape) {
+    return Error(Errc::shape_mismatch, "rebind: a buffer of " + to_string(buffer.shape()) + " for an import of " +
+                                           to_string(value.shape));
+  }
+  return state_->program->rebind(value.resource, memory);
+}
+
+Result<Submission> Program::submit() { return submit(Submission()); }
+
+Result<Submission> Program::submit(const Submission& after) {
+  const auto& other = SubmissionAccess::context(after);
+  if (other && other != state_->context) {
+    return Error(Errc::invalid_argument, "submit: the submission to wait for is of another device");
+  }
+  auto value = state_->program->submit(SubmissionAccess::value(after));
+  if (!value) return value.error();
+  state_->ran = true;
+  return SubmissionAccess::make(state_->context, *value);
+}
+
+Error Program::run() {
+  auto submission = submit();
+  if (!submission) return submission.error();
+  return submission->wait();
+}
+
+Error Program::State::read(const Tensor& x, Span<float> out) const {
+  if (Error e = TensorAccess::check("read", x, owner)) return e;
+  const record::ValueId id = TensorAccess::id(x);
+  if (id >= graph.values().size()) {
+    return Error(Errc::invalid_tensor, "read: the tensor " + to_string(x.shape()) + " is younger than the program");
+  }
+  const record::Value& value = graph.values()[id];
+  if (Error e = check_output(value.shape, out)) return e;
+  if (value.readable) {
+    return submit::read(*program->resource(value.resource), value.offset, out.data(), out.size() * sizeof(float));
+  }
+  if (!ran) {
+    return Error(Errc::not_executed, "read: the program has not been run, so " + to_string(x.shape()) + " has no value");
+  }
+  const plan::Placement* place = find(program->plan().readable, id);
+  if (place == nullptr) return not_kept(value.shape);
+  return program->read(place->offset, out.data(), place->bytes);
+}
+
+Error Program::read(Tensor x, Span<float> out) const { return state_->read(x, out); }
+
+Result<std::vector<float>> Program::read(Tensor x) const {
+  return read_vector(x.size(), [&](Span<float> out) { return state_->read(x, out); });
+}
+
+BatchStats Program::stats() const noexcept {
+  BatchStats stats = state_->program->stats();
+  stats.operations = state_->graph.nodes().size() - state_->graph.first_pending_node();
+  stats.values = state_->graph.values().size();
+  return stats;
+}
+
+std::string Program::dump(DumpFormat format) const {
+  return plan::dump(state_->program->plan(), state_->graph, format);
+}
+
+}  // namespace brontes

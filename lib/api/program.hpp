@@ -1,0 +1,24 @@
+// What is behind a public Program.
+#pragma once
+
+#include "api/access.hpp"
+#include "submit/program.hpp"
+
+#include <brontes/program.hpp>
+
+#include <memory>
+
+namespace brontes {
+
+struct Program::State {
+  std::shared_ptr<vk::Context> context;
+  TensorOwner owner;
+  /// The graph the plan was made from. Its upload data has gone into the program.
+  record::Graph graph;
+  std::unique_ptr<submit::Program> program;
+  bool ran = false;
+
+  Error read(const Tensor& x, Span<float> out) const;
+};
+
+}  // namespace brontes

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <brontes/buffer.hpp>
+#include <brontes/device.hpp>
+#include <brontes/error.hpp>
+#include <brontes/export.hpp>
+#include <brontes/stats.hpp>
+#include <brontes/tensor.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace brontes {
+
+/// Work that has been handed to the device: a point on its timeline.
+///
+/// Cheap to copy. It keeps nothing but the Device alive: the work goes on, and finishes, whether or
+/// not a Submission, Program or Batch still exists.
+///
+/// Thread-safety: const methods may be called from any thread.
+class BRONTES_API Submission {
+ public:
+  /// Work that never was: ready at once.
+  Submission() noexcept = default;
+
+  /// True when the work is done. Never blocks. Stays false when the device is lost: wait() says so.
+  bool ready() const noexcept;
+
+  /// Blocks until the work is done. Errc::timeout when it is not within `timeout`, which may be zero;
+  /// Errc::device_lost when it never will be.
+  Error wait(std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max()) const;
+
+ private:
+  friend struct SubmissionAccess;
+  std::shared_ptr<vk::Context> context_;
+  std::uint64_t value_ = 0;
+};
+
+/// How a plan is printed.
+enum class DumpFormat : std::uint8_t {
+  text,  ///< one line per dispatch and barrier
+  dot,   ///< Graphviz: ops, fusion groups, levels, barriers
+  json,
+};
+
+/// What a Batch had recorded, planned and encoded once, to be run any number of times.
+///
+///     auto program = batch.compile().value();
+///     for (const auto& frame : frames) {
+///       if (auto e = program.write(x, frame)) return fail(e);
+///       if (auto e = program.run()) return fail(e);
+///       if (auto e = program.read(y, result)) return fail(e);
+///     }
+///
+/// Tensors are those of the batch it was compiled from, which may be reset or destroyed meanwhile.
+/// What can be read is what could be read after Batch::execute(). Running a warm program allocates
+/// nothing and creates no pipeline, on the host and on the device.
+///
+/// Runs of one program follow each other in order, also when several are in flight; so do runs of
+/// different programs that touch the same Buffer. Destroying a program with work in flight is safe and
+/// does not wait.
+///
+/// Thread-safety: one thread at a time. Different programs may be used by different threads at once.
+class BRONTES_API Program {
+ public:
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+  /// New data for something that was uploaded; used by runs submitted from now on. `data` may be
+  /// changed as soon as the call returns. Waits for runs of this program that are in flight.
+  /// Errors: those of bad handles, null_data, shape_mismatch, invalid_argument when x is no upload.
+  Error write(Tensor x, Span<const float> data);
+
+  /// Uses another buffer of the same shape for an import (and for every store to the same buffer) from
+  /// the next run on. Waits for runs in flight and encodes anew, without planning.
+  /// Errc::invalid_argument when x is no import, or when the buffer stands for another import already
+  /// and one of them is stored to.
+  Error rebind(Tensor x, const Buffer& buffer);
+
+  /// Starts a run and returns at once.
+  Result<Submission> submit();
+  /// The same, but the run begins only when `after`, of the same device, is done.
+  Result<Submission> submit(const Submission& after);
+  /// submit() and wait.
+  Error run();
+
+  /// The elements of a readable value after the last run, for which it waits. Errors: not_executed,
+  /// not_kept, and those of bad handles.
+  Result<std::vector<float>> read(Tensor x) const;
+  /// The same into memory of yours. Errc::shape_mismatch unless out.size() == x.size().
+  Error read(Tensor x, Span<float> out) const;
+
+  /// Exact counts; those of execution add up over all runs.
+  BatchStats stats() const noexcept;
+  /// What a run does.
+  std::string dump(DumpFormat format = DumpFormat::text) const;
+
+ private:
+  friend class Batch;
+  struct State;
+  explicit Program(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace brontes

@@ -1,0 +1,69 @@
+// Elementwise programs, and the groups of ops that share a dispatch. Plain data; fuse.hpp makes them.
+#pragma once
+
+#include "plan/params.hpp"
+#include "record/graph.hpp"
+#include "record/shape.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace brontes::plan {
+
+inline constexpr std::uint32_t no_node = ~std::uint32_t{0};
+
+/// An elementwise program: what the specialization constants of the kernels spell.
+struct ElementwiseProgram {
+  struct Input {
+    record::ValueId value;
+    record::Repeat repeat;
+  };
+  struct Step {
+    record::ElementwiseOp op;
+    std::uint8_t a, b;  // registers: 0 .. 3 inputs, 4 + s the result of step s
+    float p, q;
+    std::uint32_t node;
+    record::ValueId result;
+  };
+  std::array<Input, elementwise_max_inputs> inputs;
+  std::array<Step, elementwise_max_steps> steps;
+  std::uint8_t input_count = 0;
+  std::uint8_t step_count = 0;
+
+  std::uint32_t word(std::size_t step) const {
+    return elementwise_step(static_cast<std::uint32_t>(steps[step].op), steps[step].a, steps[step].b);
+  }
+};
+
+/// How the kernel indexes an input that repeats like this over `count` elements.
+ElementwiseMode mode_of(const record::Repeat& repeat, std::uint64_t count);
+
+struct Group {
+  std::uint32_t root = no_node;  // a matmul, reduction or store; none for a group of elementwise ops
+  std::uint32_t first = 0;       // its first node
+  std::uint32_t level = 0;       // above the levels of all it depends on
+  std::uint64_t count = 0;       // elements of every step's result
+  bool has_dependents = false;   // another group comes after it for a reason: its level is fixed
+  bool dropped = false;          // merged into another, or not needed
+  std::uint32_t merged_into = 0; // if so
+  std::uint8_t written = 0;      // bit s: the result of step s leaves the group
+  /// Elementwise steps; behind a root they are its epilogue, where register 0 is the root's result.
+  ElementwiseProgram program;
+};
+
+struct Grouping {
+  std::vector<Group> groups;               // in an order that respects every dependency
+  std::vector<std::uint8_t> written;       // by value: somebody outside its group needs it
+  std::vector<record::ResourceId> stored;  // by value: it is written straight into this resource
+  std::uint64_t dropped_operations = 0;
+  std::uint64_t fused_operations = 0;
+
+  /// The value a root ends in: its own, or that of its epilogue.
+  static record::ValueId result(const Group& group, const record::Graph& graph) {
+    const ElementwiseProgram& p = group.program;
+    return p.step_count != 0 ? p.steps[p.step_count - 1].result : graph.nodes()[group.root].output;
+  }
+};
+
+}  // namespace brontes::plan
