@@ -86,6 +86,11 @@ Error lower_copy(Lowering& to, std::uint32_t node, const Region& from, const Reg
   return emit(to, node, ElementwiseOp::copy, 0, 0, {&input, 1}, into, count);
 }
 
+std::uint64_t fill_groups(std::uint64_t count, const Traits& traits) {
+  const std::uint32_t group_size = std::min(traits.cpu ? 64u : 256u, traits.max_group_invocations);
+  return elementwise_groups(static_cast<std::uint32_t>(count), group_size, count >= (1u << 16) ? 4 : 1);
+}
+
 Error lower_fill(Lowering& to, std::uint32_t node, float value, const Region& into, std::uint64_t count) {
   return emit(to, node, ElementwiseOp::fill, value, 0, {}, into, count);
 }

@@ -162,6 +162,8 @@ struct Lowering {
 Error lower_elementwise(Lowering& to, std::uint32_t node);
 Error lower_copy(Lowering& to, std::uint32_t node, const Region& from, const Region& into, std::uint64_t count);
 Error lower_fill(Lowering& to, std::uint32_t node, float value, const Region& into, std::uint64_t count);
+/// Workgroups of lower_fill().
+std::uint64_t fill_groups(std::uint64_t count, const Traits& traits);
 Error lower_reduce(Lowering& to, std::uint32_t node);
 Error lower_matmul(Lowering& to, std::uint32_t node);
 
