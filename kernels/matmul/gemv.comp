@@ -46,7 +46,7 @@ void weight_rows(uint group) {
     }
   } else {
     for (uint k = params.k_begin + lane; k < end; k += 4u * group_size) {
-      uvec4 at = k + group_size * uvec4(0, 1, 2, 3);
+      uvec4 at = k + uvec4(0u, group_size, 2u * group_size, 3u * group_size);  // no vector product of constants: specialize() folds scalars
       bvec4 inside = lessThan(at, uvec4(end));
       at = min(at, uvec4(end - 1u));
       vec4 x = mix(vec4(0.0), vec4(load1(a, at.x), load1(a, at.y), load1(a, at.z), load1(a, at.w)), inside);

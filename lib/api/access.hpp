@@ -51,8 +51,9 @@ struct TensorAccess {
   /// Why `x` cannot be used by `op`, if so.
   static Error check(const char* op, const Tensor& x, const TensorOwner& owner) {
     if (!x.valid()) {
-      return Error(Errc::invalid_tensor, std::string(op) + ": the tensor is empty: default-constructed, or the result "
-                                                           "of an op that failed");
+      return Error(Errc::invalid_tensor, std::string(op) +
+                                             ": the tensor is empty: default-constructed, or the result "
+                                             "of an op that failed");
     }
     if (x.serial_ != owner.serial) {
       return Error(Errc::foreign_tensor,

@@ -162,10 +162,8 @@ Result<Submission> Batch::State::submit() {
   const auto resource = static_cast<ResourceId>(resources.size());
   for (const plan::Placement& p : program->plan().uploads) residences.push_back({p.value, resource, p.offset, false});
   for (const plan::Placement& p : program->plan().readable) residences.push_back({p.value, resource, p.offset, true});
-  if (program->arena()) {
-    auto arena = program->arena();
-    add_resource(std::move(arena), std::move(program));
-  }
+  auto arena = program->arena();
+  add_resource(std::move(arena), std::move(program));
   graph.executed(residences);
   return SubmissionAccess::make(context, *value);
 }
@@ -252,7 +250,16 @@ Tensor Batch::linear(Tensor x, Tensor w) {
   return matmul(x, w, options);
 }
 
-Tensor Batch::linear(Tensor x, Tensor w, Tensor bias) { return add(linear(x, w), bias); }
+Tensor Batch::linear(Tensor x, Tensor w, Tensor bias) {
+  const Tensor product = linear(x, w);
+  if (product.valid() && bias.valid() && bias.shape() != Shape(product.shape()[1])) {
+    state_->fail(Error(Errc::shape_mismatch, "linear: a bias of " + to_string(bias.shape()) + " for a product of " +
+                                                 to_string(product.shape()) + "; expected [" +
+                                                 std::to_string(product.shape()[1]) + "]"));
+    return {};
+  }
+  return add(product, bias);
+}
 
 void Batch::store(Tensor x, const Buffer& destination) {
   if (Error e = TensorAccess::check("store", x, state_->owner)) return state_->fail(std::move(e));

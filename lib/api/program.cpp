@@ -57,8 +57,8 @@ Error Program::rebind(Tensor x, const Buffer& buffer) {
     return Error(Errc::invalid_argument, "rebind: the tensor " + to_string(x.shape()) + " is not an import");
   }
   if (buffer.shape() != value.shape) {
-    return Error(Errc::shape_mismatch, "rebind: a buffer of " + to_string(buffer.shape()) + " for an import of " +
-                                           to_string(value.shape));
+    return Error(Errc::shape_mismatch,
+                 "rebind: a buffer of " + to_string(buffer.shape()) + " for an import of " + to_string(value.shape));
   }
   return state_->program->rebind(value.resource, memory);
 }
@@ -94,7 +94,8 @@ Error Program::State::read(const Tensor& x, Span<float> out) const {
     return submit::read(*program->resource(value.resource), value.offset, out.data(), out.size() * sizeof(float));
   }
   if (!ran) {
-    return Error(Errc::not_executed, "read: the program has not been run, so " + to_string(x.shape()) + " has no value");
+    return Error(Errc::not_executed,
+                 "read: the program has not been run, so " + to_string(x.shape()) + " has no value");
   }
   const plan::Placement* place = find(program->plan().readable, id);
   if (place == nullptr) return not_kept(value.shape);

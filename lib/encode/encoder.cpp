@@ -31,8 +31,8 @@ Scope scope_of(Stage stage) {
 
 Error Encoder::begin(Use use) {
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  begin.flags = use == Use::once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
-                                 : VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+  begin.flags =
+      use == Use::once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT : VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   return vk::check(context_.vk().vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 namespace brontes::plan {
@@ -66,6 +67,26 @@ class History {
   std::map<std::uint64_t, Segment> segments_;
 };
 
+// Joins hazards of one kind between the same two dispatches whose bytes touch: an operand read twice, or
+// a range that other accesses have cut up, is one hazard.
+void join(std::vector<Hazard>& hazards, std::size_t first) {
+  auto key = [](const Hazard& h) { return std::tuple(h.kind, h.from, h.region.resource, h.region.offset); };
+  const auto begin = hazards.begin() + static_cast<std::ptrdiff_t>(first);
+  std::sort(begin, hazards.end(), [&](const Hazard& a, const Hazard& b) { return key(a) < key(b); });
+  auto last = begin;
+  for (auto it = begin; it != hazards.end(); ++it) {
+    Region& joined = last->region;
+    if (it->kind == last->kind && it->from == last->from && it->region.resource == joined.resource &&
+        it->region.offset <= joined.offset + joined.bytes) {
+      const std::uint64_t end = std::max(joined.offset + joined.bytes, it->region.offset + it->region.bytes);
+      joined.bytes = end - joined.offset;
+    } else {
+      *++last = *it;
+    }
+  }
+  if (begin != hazards.end()) hazards.erase(std::next(last), hazards.end());
+}
+
 }  // namespace
 
 const char* to_string(HazardKind kind) noexcept {
@@ -85,6 +106,7 @@ void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers) {
   for (std::uint32_t i = 0; i < dispatches.size(); ++i) {
     Dispatch& dispatch = dispatches[i];
     dispatch.level = 0;
+    const std::size_t first_hazard = hazards.size();
     auto conflict = [&](HazardKind kind, std::uint32_t from, const Region& region) {
       hazards.push_back({kind, from, i, region});
       dispatch.level = std::max(dispatch.level, dispatches[from].level + 1);
@@ -116,6 +138,7 @@ void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers) {
     });
     regions(&Dispatch::writes,
             [&](const Region& r) { histories[r.resource].overwrite(r.offset, r.offset + r.bytes, i); });
+    join(hazards, first_hazard);
     levels = std::max(levels, dispatch.level + 1);
   }
 

@@ -25,7 +25,9 @@ class Words {
   const Group& group(const Dispatch& d) const { return plan_.groups[d.group]; }
 
   // "relu+scale+add", "matmul+add+gelu"
-  std::string ops(const Group& g) const { return join(nodes(g), "+", [&](std::uint32_t n) { return op(n); }); }
+  std::string ops(const Group& g) const {
+    return join(nodes(g), "+", [&](std::uint32_t n) { return op(n); });
+  }
 
   std::vector<std::uint32_t> nodes(const Group& g) const {
     std::vector<std::uint32_t> all;
@@ -258,17 +260,21 @@ class Json : Words {
     text += "  \"arena_bytes_without_reuse\": " + number(plan_.arena_bytes_without_reuse) + ",\n";
     text += "  \"uploads\": " + placements(plan_.uploads) + ",\n";
     text += "  \"readable\": " + placements(plan_.readable) + ",\n";
-    text += "  \"submits\": [" + join(plan_.submits, ", ", [](const DispatchRange& r) {
-              return "[" + number(r.begin) + ", " + number(r.end) + "]";
-            }) + "],\n";
+    text += "  \"submits\": [" +
+            join(plan_.submits, ", ",
+                 [](const DispatchRange& r) { return "[" + number(r.begin) + ", " + number(r.end) + "]"; }) +
+            "],\n";
     std::uint32_t index = 0;
-    text += "  \"dispatches\": [" + join(plan_.dispatches, ",", [&](const Dispatch& d) {
-              return "\n    " + dispatch(d, index++);
-            }) + "\n  ],\n";
-    text += "  \"barriers\": [" + join(plan_.barriers, ",", [&](const Barrier& b) {
-              return "\n    {\"before\": " + number(b.before) + ", \"causes\": [" +
-                     join(b.causes, ", ", [&](const Hazard& h) { return hazard(h); }) + "]}";
-            }) + "\n  ]\n";
+    text += "  \"dispatches\": [" +
+            join(plan_.dispatches, ",", [&](const Dispatch& d) { return "\n    " + dispatch(d, index++); }) +
+            "\n  ],\n";
+    text += "  \"barriers\": [" +
+            join(plan_.barriers, ",",
+                 [&](const Barrier& b) {
+                   return "\n    {\"before\": " + number(b.before) + ", \"causes\": [" +
+                          join(b.causes, ", ", [&](const Hazard& h) { return hazard(h); }) + "]}";
+                 }) +
+            "\n  ]\n";
     return text + "}\n";
   }
 
@@ -280,17 +286,21 @@ class Json : Words {
   }
 
   std::string placements(const std::vector<Placement>& all) const {
-    return "[" + join(all, ", ", [&](const Placement& p) {
-             return "{\"value\": " + number(p.value) + ", \"shape\": " + to_string(graph_.values()[p.value].shape) +
-                    ", \"offset\": " + number(p.offset) + ", \"bytes\": " + number(p.bytes) + "}";
-           }) + "]";
+    return "[" +
+           join(all, ", ",
+                [&](const Placement& p) {
+                  return "{\"value\": " + number(p.value) +
+                         ", \"shape\": " + to_string(graph_.values()[p.value].shape) +
+                         ", \"offset\": " + number(p.offset) + ", \"bytes\": " + number(p.bytes) + "}";
+                }) +
+           "]";
   }
 
   std::string dispatch(const Dispatch& d, std::uint32_t index) const {
     const Group& g = group(d);
     const auto names = join(nodes(g), ", ", [&](std::uint32_t n) { return quoted(op(n)); });
-    std::string text = "{\"index\": " + number(index) + ", \"level\": " + number(d.level) + ", \"kernel\": " +
-                       quoted(kernels::get(d.kernel).name) + ", \"ops\": [" + names + "]";
+    std::string text = "{\"index\": " + number(index) + ", \"level\": " + number(d.level) +
+                       ", \"kernel\": " + quoted(kernels::get(d.kernel).name) + ", \"ops\": [" + names + "]";
     if (const std::string more = detail(g); !more.empty()) text += ", \"matmul\": " + quoted(more);
     text += ", \"inputs\": " + ids(inputs(g)) + ", \"outputs\": " + ids(outputs(g)) + ", \"groups\": [" +
             join(d.groups, ", ", [](std::uint32_t n) { return number(n); }) + "]";

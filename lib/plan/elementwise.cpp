@@ -20,9 +20,9 @@ static_assert(std::size(step_ids) == elementwise_max_steps && std::size(input_id
 static_assert(std::size(output_ids) == elementwise_max_outputs);
 
 // set_epilogue() names constants and bindings of one kernel for all.
-#define BRONTES_SAME(name)                                                                                \
-  static_assert(kernels::matmul_naive::name + 0u == kernels::matmul_gemv::name &&                         \
-                kernels::matmul_naive::name + 0u == kernels::matmul_tiled::name &&                        \
+#define BRONTES_SAME(name)                                                         \
+  static_assert(kernels::matmul_naive::name + 0u == kernels::matmul_gemv::name &&  \
+                kernels::matmul_naive::name + 0u == kernels::matmul_tiled::name && \
                 kernels::matmul_naive::name + 0u == kernels::reduce::name)
 BRONTES_SAME(step_count);
 BRONTES_SAME(step0);
@@ -40,21 +40,30 @@ struct Output {
   std::uint32_t step;
 };
 
+// How a tensor is cut into workgroups.
+struct Cut {
+  std::uint32_t group_size;
+  std::uint32_t vectors;  // per invocation
+  bool large;
+};
+
+Cut cut_of(std::uint64_t count, const Traits& traits) {
+  // Small workgroups spread over a CPU's threads; GPUs want several waves in each.
+  Cut cut{std::min(traits.cpu ? 64u : 256u, traits.max_group_invocations), 1, count >= (1u << 16)};
+  // One after another on a CPU saves the cost of invocations; a GPU has enough of them.
+  if (cut.large && traits.cpu) cut.vectors = 4;
+  return cut;
+}
+
 Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program, Span<const Region> inputs,
            Span<const Output> outputs, std::uint64_t count) {
   if (count == 0) return {};
-  // Small workgroups spread over a CPU's threads; GPUs want several waves in each.
-  const std::uint32_t group_size = std::min(to.traits.cpu ? 64u : 256u, to.traits.max_group_invocations);
-  // Long tensors are worth pipelines of their own: more work per invocation, and no code for a tail
-  // they may not have.
-  const bool large = count >= (1u << 16);
-  const std::uint32_t vectors = large ? 4 : 1;
-
+  const Cut cut = cut_of(count, to.traits);
   Dispatch dispatch(kernels::Id::elementwise, group);
   dispatch.work = count;
   ElementwiseParams params{};
   params.n = static_cast<std::uint32_t>(count);
-  params.groups = elementwise_groups(params.n, group_size, vectors);
+  params.groups = elementwise_groups(params.n, cut.group_size, cut.vectors);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const record::Repeat& repeat = program.inputs[i].repeat;
     dispatch.bind(input_ids[i], inputs[i]);
@@ -71,9 +80,10 @@ Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program,
     dispatch.bind(output_ids[o], outputs[o].region);
     dispatch.set(result_ids[o], elementwise_max_inputs + outputs[o].step);
   }
-  dispatch.set(kernel::group_size, group_size);
-  dispatch.set(kernel::vectors, vectors);
-  dispatch.set(kernel::tail, large && count % 4 == 0 ? 0 : 1);
+  dispatch.set(kernel::group_size, cut.group_size);
+  dispatch.set(kernel::vectors, cut.vectors);
+  // Long tensors are worth pipelines without code for a tail they do not have.
+  dispatch.set(kernel::tail, cut.large && count % 4 == 0 ? 0 : 1);
   dispatch.set(kernel::step_count, program.step_count);
   dispatch.params(params);
 
@@ -120,6 +130,11 @@ Error lower_copy(Lowering& to, std::uint32_t group, const Region& from, const Re
 Error lower_fill(Lowering& to, std::uint32_t group, float value, const Region& into, std::uint64_t count) {
   const Output output{into, 0};
   return emit(to, group, single(ElementwiseOp::fill, value), {}, {&output, 1}, count);
+}
+
+std::uint64_t fill_groups(std::uint64_t count, const Traits& traits) {
+  const Cut cut = cut_of(count, traits);
+  return elementwise_groups(static_cast<std::uint32_t>(count), cut.group_size, cut.vectors);
 }
 
 void set_epilogue(const Lowering& to, std::uint32_t index, Dispatch& dispatch, EpilogueParams& params) {

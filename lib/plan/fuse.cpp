@@ -88,9 +88,7 @@ class Fuser {
     }
   }
   // Null for resources nobody stores to.
-  ResourceUse* use_of(ResourceId resource) {
-    return resource < uses_.size() ? &uses_[resource] : nullptr;
-  }
+  ResourceUse* use_of(ResourceId resource) { return resource < uses_.size() ? &uses_[resource] : nullptr; }
 
   std::uint32_t level_of(ValueId value) const {
     return group_of_[value] == no_group ? 0 : groups_[group_of_[value]].level;
@@ -308,8 +306,13 @@ class Fuser {
     ElementwiseProgram& program = group.program;
     const bool epilogue = group.root != no_node;
     if (program.step_count == elementwise_max_steps) return false;
-    ElementwiseProgram::Step step{node.elementwise.op, 0, 0, node.elementwise.p, node.elementwise.q,
-                                  static_cast<std::uint32_t>(&node - nodes_.data()), node.output};
+    ElementwiseProgram::Step step{node.elementwise.op,
+                                  0,
+                                  0,
+                                  node.elementwise.p,
+                                  node.elementwise.q,
+                                  static_cast<std::uint32_t>(&node - nodes_.data()),
+                                  node.output};
     const Shape& shape = graph_.values()[node.output].shape;
     for (std::size_t k = 0; k < node.input_count; ++k) {
       const ValueId v = node.inputs[k];

@@ -51,15 +51,22 @@ const MatmulTiledShape* choose_tiles(const MatmulProblem& p, const Traits& trait
   return smallest;
 }
 
+bool fits_range(std::uint64_t rows, std::uint64_t columns, const Traits& traits) {
+  return columns == 0 || rows <= traits.max_storage_range / sizeof(float) / columns;
+}
+
 MatmulLayout kernel_layout(Layout layout) { return layout == Layout::nk ? MatmulLayout::nk : MatmulLayout::kn; }
 
 // The largest chunk of k whose loops stay within the device's allowance.
 template <class Iterations>
 std::uint64_t chunk_of(std::uint64_t k, const Traits& traits, Iterations iterations) {
-  std::uint64_t chunk = k;
-  while (chunk > 4 && iterations(static_cast<std::uint32_t>(chunk)) > traits.max_loop_iterations) {
-    chunk = (chunk / 2 + 3) / 4 * 4;
-  }
+  // The last chunk may be any shorter, and costs more where elements past a multiple of 4 go one by one.
+  auto too_long = [&](std::uint64_t count) {
+    return iterations(static_cast<std::uint32_t>(count)) > traits.max_loop_iterations;
+  };
+  if (k <= 4 || !too_long(k)) return k;
+  std::uint64_t chunk = k / 4 * 4;
+  while (chunk > 4 && (too_long(chunk) || too_long(chunk - 1))) chunk = (chunk / 2 + 3) / 4 * 4;
   return chunk;
 }
 
@@ -153,8 +160,13 @@ MatmulChoice explain(const MatmulProblem& p, const Traits& traits, MatmulKernel 
     choice.reason = "the product has no elements: nothing runs";
     return choice;
   }
+  if (!fits_range(p.m, p.k, traits) || !fits_range(p.k, p.n, traits) || !fits_range(p.m, p.n, traits)) {
+    choice.reason = "a matrix of that size is past this device's " + std::to_string(traits.max_storage_range) +
+                    " bytes per tensor (maxStorageBufferRange)";
+    return choice;
+  }
   if (p.k == 0) {
-    choice.groups = 1;
+    choice.groups = fill_groups(p.m * p.n, traits);
     choice.dispatches = 1;
     choice.reason = "an empty sum: the product is filled with zeros";
     return choice;

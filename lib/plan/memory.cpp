@@ -17,8 +17,8 @@ constexpr std::uint32_t never = ~std::uint32_t{0};
 struct Life {
   std::uint32_t first = never;
   std::uint32_t last = 0;
-  std::uint32_t writer = never;        // the dispatch of level `first` that writes it, if it is one
-  std::uint32_t last_reader = never;   // the dispatch of level `last` that reads it, if it is one
+  std::uint32_t writer = never;       // the dispatch of level `first` that writes it, if it is one
+  std::uint32_t last_reader = never;  // the dispatch of level `last` that reads it, if it is one
   std::uint32_t readers_at_last = 0;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;  // with alignment

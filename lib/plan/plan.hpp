@@ -59,8 +59,8 @@ struct Dispatch {
   requires std::is_enum_v<Constant>
   void set(Constant id, std::uint32_t value) { constants[constant_index(static_cast<std::uint32_t>(id))] = value; }
   template <class Constant>
-  requires std::is_enum_v<Constant>
-  std::uint32_t get(Constant id) const { return constants[constant_index(static_cast<std::uint32_t>(id))]; }
+  requires std::is_enum_v<Constant> std::uint32_t get(Constant id)
+  const { return constants[constant_index(static_cast<std::uint32_t>(id))]; }
   template <class Binding>
   requires std::is_enum_v<Binding>
   void bind(Binding binding, const Region& region) { bind_region(static_cast<std::uint32_t>(binding), region); }
@@ -178,8 +178,7 @@ class Arena {
 /// Gives temporaries whose lives do not meet the same memory, and the result of an elementwise dispatch
 /// that of an operand which dies there. `temporaries` are disjoint, ascending, and reach to the end of
 /// the arena; dispatches are ordered. The end of the arena afterwards.
-std::uint64_t reuse_memory(std::vector<Dispatch>& dispatches, Span<const Region> temporaries,
-                           std::uint32_t alignment);
+std::uint64_t reuse_memory(std::vector<Dispatch>& dispatches, Span<const Region> temporaries, std::uint32_t alignment);
 
 /// Where a lowering finds its operands and puts its dispatches.
 struct Lowering {
@@ -196,6 +195,8 @@ struct Lowering {
 Error lower_elementwise(Lowering& to, std::uint32_t group);
 Error lower_copy(Lowering& to, std::uint32_t group, const Region& from, const Region& into, std::uint64_t count);
 Error lower_fill(Lowering& to, std::uint32_t group, float value, const Region& into, std::uint64_t count);
+/// Workgroups of lower_fill().
+std::uint64_t fill_groups(std::uint64_t count, const Traits& traits);
 Error lower_reduce(Lowering& to, std::uint32_t group);
 Error lower_matmul(Lowering& to, std::uint32_t group);
 

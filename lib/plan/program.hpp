@@ -40,14 +40,14 @@ struct ElementwiseProgram {
 ElementwiseMode mode_of(const record::Repeat& repeat, std::uint64_t count);
 
 struct Group {
-  std::uint32_t root = no_node;  // a matmul, reduction or store; none for a group of elementwise ops
-  std::uint32_t first = 0;       // its first node
-  std::uint32_t level = 0;       // above the levels of all it depends on
-  std::uint64_t count = 0;       // elements of every step's result
-  bool has_dependents = false;   // another group comes after it for a reason: its level is fixed
-  bool dropped = false;          // merged into another, or not needed
-  std::uint32_t merged_into = 0; // if so
-  std::uint8_t written = 0;      // bit s: the result of step s leaves the group
+  std::uint32_t root = no_node;   // a matmul, reduction or store; none for a group of elementwise ops
+  std::uint32_t first = 0;        // its first node
+  std::uint32_t level = 0;        // above the levels of all it depends on
+  std::uint64_t count = 0;        // elements of every step's result
+  bool has_dependents = false;    // another group comes after it for a reason: its level is fixed
+  bool dropped = false;           // merged into another, or not needed
+  std::uint32_t merged_into = 0;  // if so
+  std::uint8_t written = 0;       // bit s: the result of step s leaves the group
   /// Elementwise steps; behind a root they are its epilogue, where register 0 is the root's result.
   ElementwiseProgram program;
 };

@@ -62,6 +62,12 @@ Error lower_reduce(Lowering& to, std::uint32_t index) {
   // One subgroup per workgroup on a CPU, where lanes of different subgroups meet only at great cost.
   std::uint32_t group_size = traits.cpu ? std::max(4u, traits.subgroup_size) : 256u;
   group_size = std::bit_floor(std::min({group_size, traits.max_group_invocations, traits.max_shared_bytes / 4}));
+  if (group_size == 0) {
+    return Error(Errc::unsupported, "reductions need shared memory, and this device has " +
+                                        std::to_string(traits.max_shared_bytes) + " bytes");
+  }
+  // The tree over the lanes is a loop too.
+  while (group_size > 1 && reduce_iterations(16 * group_size, group_size) > traits.max_loop_iterations) group_size /= 2;
 
   // Each invocation takes 16 elements per loop iteration; a chunk is a few such rounds, so that there
   // are neither more partials than needed nor too few groups to fill the device.
@@ -79,8 +85,8 @@ Error lower_reduce(Lowering& to, std::uint32_t index) {
   for (;;) {
     const std::uint64_t rounds = (pass.count + round - 1) / round;
     std::uint64_t rounds_per_group = std::max<std::uint64_t>(4, (rounds + most_groups - 1) / most_groups);
-    const std::uint64_t tree = tree_steps(group_size);
-    const std::uint64_t allowed = traits.max_loop_iterations > tree ? traits.max_loop_iterations - tree : 1;
+    const std::uint64_t fixed = reduce_iterations(0, group_size);
+    const std::uint64_t allowed = traits.max_loop_iterations > fixed ? traits.max_loop_iterations - fixed : 1;
     rounds_per_group = std::min(rounds_per_group, allowed);
     pass.chunk = rounds_per_group * round;
     const std::uint64_t groups = std::max<std::uint64_t>(1, (pass.count + pass.chunk - 1) / pass.chunk);

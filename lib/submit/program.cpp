@@ -83,8 +83,8 @@ Error Program::encode() {
   auto descriptors = context_->recycler().take_descriptors(needs.sets, needs.descriptors);
   if (!descriptors) return descriptors.error();
   descriptors_ = std::move(*descriptors);
-  auto bindings = encode::Bindings::make(*context_, plan_, {arena_.get(), resources_}, descriptors_,
-                                         &stats_.pipelines_created);
+  auto bindings =
+      encode::Bindings::make(*context_, plan_, {arena_.get(), resources_}, descriptors_, &stats_.pipelines_created);
   if (!bindings) return bindings.error();
 
   for (std::size_t part = 0; part < plan_.submits.size(); ++part) {
@@ -145,7 +145,9 @@ Result<std::uint64_t> Program::submit(std::uint64_t after) {
     for (const auto* memory : {&arena_, &staging_, &readback_}) {
       if (*memory) (*memory)->last_use = *value;
     }
-    for (const auto& memory : resources_) raise(memory->last_use, *value);
+    for (const auto& memory : resources_) {
+      if (memory) raise(memory->last_use, *value);
+    }
   }
   add(stats_, per_run_);
   return last_submit_;

@@ -7,8 +7,8 @@
 #include "vk/memory.hpp"
 #include "vk/recycler.hpp"
 
-#include <brontes/stats.hpp>
 #include <brontes/error.hpp>
+#include <brontes/stats.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -27,7 +27,8 @@ class Program {
  public:
   using Resources = std::vector<std::shared_ptr<vk::Allocation>>;
 
-  /// Allocates and encodes. `resources` are what the plan's resource ids mean.
+  /// Allocates and encodes. `resources` are what the plan's resource ids mean; null where only empty
+  /// values lie.
   static Result<std::unique_ptr<Program>> create(std::shared_ptr<vk::Context> context, plan::Plan plan,
                                                  Resources resources, encode::Use use);
   ~Program();

@@ -67,8 +67,8 @@ Error Queue::wait(std::uint64_t value, std::uint64_t nanoseconds) const {
 }
 
 void Queue::drain() const {
-  // A lost device has nothing left to wait for.
-  static_cast<void>(wait(last_value_));
+  // A lost device has nothing left to wait for; any other failure to wait gets a second chance.
+  if (wait(last_value_)) static_cast<void>(context_.vk().vkDeviceWaitIdle(context_.device()));
 }
 
 void Queue::note_reached(std::uint64_t value) const {

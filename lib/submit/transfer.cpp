@@ -38,8 +38,8 @@ Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std:
     std::memcpy(memory.mapped() + offset, data, bytes);
     return memory.flush(offset, bytes);
   }
-  auto staging = context.memory().allocate(context.shared_from_this(), std::min(bytes, piece_bytes), vk::MemoryUse::upload,
-                                           "brontes staging");
+  auto staging = context.memory().allocate(context.shared_from_this(), std::min(bytes, piece_bytes),
+                                           vk::MemoryUse::upload, "brontes staging");
   if (!staging) return staging.error();
   for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
     const std::uint64_t now = std::min(piece_bytes, bytes - done);
@@ -63,8 +63,8 @@ Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64
     std::memcpy(data, memory.mapped() + offset, bytes);
     return {};
   }
-  auto staging = context.memory().allocate(context.shared_from_this(), std::min(bytes, piece_bytes), vk::MemoryUse::readback,
-                                           "brontes staging");
+  auto staging = context.memory().allocate(context.shared_from_this(), std::min(bytes, piece_bytes),
+                                           vk::MemoryUse::readback, "brontes staging");
   if (!staging) return staging.error();
   for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
     const std::uint64_t now = std::min(piece_bytes, bytes - done);

@@ -43,6 +43,12 @@ Result<std::shared_ptr<Context>> Context::adopt(const AdoptedDevice& adopted, co
     return Error(Errc::unsupported,
                  "adopt: " + self->physical_.info.name + " cannot be used: " + self->physical_.info.unsuitable_because);
   }
+  const auto families = queue_families(**instance, adopted.physical_device);
+  if (adopted.queue_family >= families.size() ||
+      (families[adopted.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) {
+    return Error(Errc::invalid_argument, "adopt: queue family " + std::to_string(adopted.queue_family) + " of " +
+                                             self->physical_.info.name + " does not exist or has no compute support");
+  }
   self->physical_.queue_family = adopted.queue_family;
   self->device_.handle = adopted.device;
   if (Error e = self->load_table()) return e;

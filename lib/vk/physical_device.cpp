@@ -76,6 +76,14 @@ std::string describe_refusals(Span<const DeviceInfo> devices, bool allow_cpu) {
 
 }  // namespace
 
+std::vector<VkQueueFamilyProperties> queue_families(const Instance& instance, VkPhysicalDevice device) {
+  std::uint32_t count = 0;
+  instance.table.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  instance.table.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+  return families;
+}
+
 PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::uint32_t index) {
   PhysicalDevice device;
   device.handle = handle;
@@ -118,11 +126,7 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &timeline};
   instance.table.vkGetPhysicalDeviceFeatures2(handle, &features);
 
-  std::uint32_t count = 0;
-  instance.table.vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  instance.table.vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
-  const auto family = compute_family(families);
+  const auto family = compute_family(queue_families(instance, handle));
   if (!family) {
     info.unsuitable_because = "it has no compute queue";
   } else if (timeline.timelineSemaphore == VK_FALSE) {
@@ -199,7 +203,8 @@ plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simu
   }
   traits.max_group_invocations = lowered(device.info.max_group_invocations, simulate.max_group_invocations);
   traits.max_shared_bytes = lowered(device.info.max_shared_bytes, simulate.max_shared_bytes);
-  traits.max_storage_range = lowered(device.info.max_storage_range, simulate.max_storage_range);
+  // Ranges are bound in whole vec4s.
+  traits.max_storage_range = lowered(device.info.max_storage_range, simulate.max_storage_range) / 16 * 16;
   // Reserved ranges end on this alignment, so it also has to hold a vec4.
   traits.storage_alignment =
       static_cast<std::uint32_t>(std::max<VkDeviceSize>(16, device.limits.minStorageBufferOffsetAlignment));

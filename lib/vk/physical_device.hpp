@@ -23,6 +23,7 @@ struct PhysicalDevice {
   std::array<std::uint8_t, 16> pipeline_cache_uuid{};
 };
 
+std::vector<VkQueueFamilyProperties> queue_families(const Instance& instance, VkPhysicalDevice device);
 PhysicalDevice describe(const Instance& instance, VkPhysicalDevice device, std::uint32_t index);
 Result<std::vector<PhysicalDevice>> describe_all(const Instance& instance);
 

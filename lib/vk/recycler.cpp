@@ -61,9 +61,8 @@ Result<CommandSlot> Recycler::take_commands() {
 
 Result<DescriptorSlot> Recycler::take_descriptors(std::uint32_t sets, std::uint32_t descriptors) {
   const DeviceTable& vk = context_.vk();
-  DescriptorSlot slot = take(descriptors_, [&](const DescriptorSlot& s) {
-    return s.sets >= sets && s.descriptors >= descriptors;
-  });
+  DescriptorSlot slot =
+      take(descriptors_, [&](const DescriptorSlot& s) { return s.sets >= sets && s.descriptors >= descriptors; });
   if (slot.pool) {
     if (Error e = check(vk.vkResetDescriptorPool(context_.device(), slot.pool.get(), 0), "vkResetDescriptorPool")) {
       return e;

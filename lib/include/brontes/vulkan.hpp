@@ -50,7 +50,8 @@ struct ExternalDevice {
 };
 
 /// Runs on `external` instead of a device of its own. `options.select`, `allow_cpu` and `validation`
-/// have no effect. Errc::invalid_argument for null handles, Errc::unsupported below the baseline.
+/// have no effect. Errc::invalid_argument for null handles and for a queue family without compute,
+/// Errc::unsupported below the baseline.
 BRONTES_API Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& options = {});
 
 /// The VkBuffer behind a Buffer, and where its elements begin in it.

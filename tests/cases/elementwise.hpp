@@ -1,0 +1,46 @@
+// The case of every elementwise op: how it is called, what it must give, and how closely.
+//
+// Adding an op to kernels/elementwise.def needs one row in elementwise.cpp; a unit test fails without.
+// Device tests and benchmarks walk this table.
+#pragma once
+
+#include <brontes/batch.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace brontes::cases {
+
+/// What an op is recorded with. Ops of arity 0 use `shape` alone.
+struct Operands {
+  Batch& batch;
+  Shape shape;
+  Tensor x;
+  Tensor y;
+  float p = 0;
+  float q = 0;
+};
+
+/// A result may differ from the double-precision reference by absolute + relative * |reference|.
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
+};
+
+struct ElementwiseCase {
+  const char* name;  // as in elementwise.def
+  int arity;
+  int scalars;
+  Tensor (*record)(const Operands&);
+  double (*reference)(double x, double y, double p, double q);
+  Tolerance tolerance;
+  float low, high;     // random inputs come from [low, high]
+  float p = 0, q = 0;  // the scalars of the tests
+};
+
+const std::vector<ElementwiseCase>& elementwise_cases();
+
+/// Null when there is none.
+const ElementwiseCase* find_elementwise_case(std::string_view name);
+
+}  // namespace brontes::cases

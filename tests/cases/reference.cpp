@@ -1,0 +1,202 @@
+#include "reference.hpp"
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+namespace brontes::cases {
+namespace {
+
+// splitmix64: the same numbers with every standard library.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+ private:
+  std::uint64_t state_;
+};
+
+float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
+
+std::string sizes_differ(std::size_t got, std::size_t want) {
+  return got == want ? std::string() : std::to_string(got) + " elements instead of " + std::to_string(want);
+}
+
+}  // namespace
+
+std::vector<float> random_values(std::size_t count, float low, float high, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(count);
+  for (float& v : values) v = static_cast<float>(double{low} + (double{high} - double{low}) * random.unit());
+  return values;
+}
+
+std::vector<float> random_integers(std::size_t count, int limit, std::uint64_t seed) {
+  Random random(seed);
+  const auto range = static_cast<std::uint64_t>(2 * limit + 1);
+  std::vector<float> values(count);
+  for (float& v : values) v = static_cast<float>(static_cast<int>(random.next() % range) - limit);
+  return values;
+}
+
+const std::vector<float>& special_values() {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float largest = std::numeric_limits<float>::max();
+  constexpr float smallest = std::numeric_limits<float>::min();
+  constexpr float denormal = std::numeric_limits<float>::denorm_min();
+  static const std::vector<float> values = {
+      0.0f,     -0.0f,     std::numeric_limits<float>::quiet_NaN(),
+      infinity, -infinity, largest,
+      -largest, smallest,  -smallest,
+      denormal, -denormal, 1e-40f,
+      -1e-40f,  1e4f,      -1e4f,
+      1e10f,    -1e10f,    1e-10f,
+      -1e-10f,  1.0f,      -1.0f,
+      0.5f,     -0.5f,     1e-4f,
+      -1e-4f,   3.0f,      -3.0f,
+      5.5f,     -5.5f,     9.1f,
+      -9.1f,    20.0f,     -20.0f,
+      50.0f,    -50.0f,    88.0f,
+      -87.0f,   89.0f,     -104.0f,
+      1000.0f,  -1000.0f,
+  };
+  return values;
+}
+
+bool close(float got, double want, Tolerance tolerance) {
+  constexpr double largest = std::numeric_limits<float>::max();
+  constexpr double smallest = std::numeric_limits<float>::min();
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
+  if (std::isinf(want)) return std::isinf(got) && std::signbit(got) == std::signbit(want);
+  const double magnitude = std::fabs(want);
+  const double allowed = tolerance.absolute + tolerance.relative * magnitude;
+  // Past the largest finite number the answer is infinite; within the tolerance of it, either will do.
+  if (std::isinf(got)) return std::signbit(got) == std::signbit(want) && magnitude + allowed > largest;
+  const double difference = std::fabs(double{got} - want);
+  return difference <= allowed || (magnitude < smallest && std::fabs(double{got}) <= smallest);
+}
+
+bool close(const ElementwiseCase& c, float got, float x, float y) {
+  const auto matches = [&](float a, float b) {
+    return close(got, c.reference(double{a}, double{b}, double{c.p}, double{c.q}), c.tolerance);
+  };
+  if (matches(x, y)) return true;
+  const float fx = flushed(x);
+  const float fy = flushed(y);
+  return matches(fx, y) || matches(x, fy) || matches(fx, fy);
+}
+
+std::string mismatch(const ElementwiseCase& c, Span<const float> got, Span<const float> x, Span<const float> y) {
+  if (c.arity > 0) {
+    if (auto text = sizes_differ(got.size(), x.size()); !text.empty()) return text;
+  }
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const float a = c.arity > 0 ? x[i] : 0;
+    const float b = c.arity > 1 ? y[i] : 0;
+    if (close(c, got[i], a, b)) continue;
+    std::ostringstream text;
+    text.precision(9);
+    text << c.name << " element " << i << " of " << got.size() << ": x = " << a << ", y = " << b << " gave " << got[i]
+         << " instead of " << c.reference(double{a}, double{b}, double{c.p}, double{c.q});
+    return text.str();
+  }
+  return {};
+}
+
+std::string mismatch(Span<const float> got, Span<const float> want) {
+  if (auto text = sizes_differ(got.size(), want.size()); !text.empty()) return text;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i]))) continue;
+    std::ostringstream text;
+    text.precision(9);
+    text << "element " << i << " of " << got.size() << " is " << got[i] << " instead of " << want[i];
+    return text.str();
+  }
+  return {};
+}
+
+double sum(Span<const float> x) {
+  double total = 0;
+  for (float v : x) total += double{v};
+  return total;
+}
+
+double sum_of_magnitudes(Span<const float> x) {
+  double total = 0;
+  for (float v : x) total += std::fabs(double{v});
+  return total;
+}
+
+double dot(Span<const float> x, Span<const float> y) {
+  double total = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) total += double{x[i]} * double{y[i]};
+  return total;
+}
+
+double dot_of_magnitudes(Span<const float> x, Span<const float> y) {
+  double total = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) total += std::fabs(double{x[i]} * double{y[i]});
+  return total;
+}
+
+double maximum(Span<const float> x) {
+  double best = -std::numeric_limits<double>::infinity();
+  for (float v : x) {
+    if (std::isnan(v)) return double{v};
+    if (double{v} > best) best = double{v};
+  }
+  return best;
+}
+
+double minimum(Span<const float> x) {
+  double best = std::numeric_limits<double>::infinity();
+  for (float v : x) {
+    if (std::isnan(v)) return double{v};
+    if (double{v} < best) best = double{v};
+  }
+  return best;
+}
+
+MatmulReference matmul(Span<const float> a, Span<const float> b, std::uint64_t m, std::uint64_t k, std::uint64_t n,
+                       Layout layout, float alpha) {
+  MatmulReference result;
+  result.product.resize(m * n);
+  result.magnitude.resize(m * n);
+  const std::uint64_t row_step = layout == Layout::kn ? n : 1;
+  const std::uint64_t column_step = layout == Layout::kn ? 1 : k;
+  for (std::uint64_t i = 0; i < m; ++i) {
+    for (std::uint64_t j = 0; j < n; ++j) {
+      double total = 0;
+      double magnitude = 0;
+      for (std::uint64_t p = 0; p < k; ++p) {
+        const double term = double{a[i * k + p]} * double{b[p * row_step + j * column_step]};
+        total += term;
+        magnitude += std::fabs(term);
+      }
+      result.product[i * n + j] = total * double{alpha};
+      result.magnitude[i * n + j] = magnitude * std::fabs(double{alpha});
+    }
+  }
+  return result;
+}
+
+std::string mismatch(Span<const float> got, const MatmulReference& want, double tolerance) {
+  if (auto text = sizes_differ(got.size(), want.product.size()); !text.empty()) return text;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (close(got[i], want.product[i], {0, tolerance * want.magnitude[i]})) continue;
+    std::ostringstream text;
+    text.precision(9);
+    text << "element " << i << " of " << got.size() << " is " << got[i] << " instead of " << want.product[i];
+    return text.str();
+  }
+  return {};
+}
+
+}  // namespace brontes::cases

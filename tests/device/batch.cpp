@@ -1,0 +1,216 @@
+// Running a batch: execution step by step, reset, and moving it about.
+#include "fixture.hpp"
+#include "reference.hpp"
+
+#include <optional>
+
+namespace brontes::test {
+
+TEST_CASE_METHOD(DeviceTest, "a second execute with nothing new does nothing", "[batch]") {
+  Batch batch(shared_device());
+  const Tensor y = batch.relu(batch.upload({-1.f, 2.f}));
+  REQUIRE_OK(batch.execute());
+  const BatchStats once = batch.stats();
+  REQUIRE_OK(batch.execute());
+  const BatchStats twice = batch.stats();
+  CHECK(twice.submits == once.submits);
+  CHECK(twice.dispatches == once.dispatches);
+  CHECK(twice.transfers_up == once.transfers_up);
+  CHECK(twice.transfers_down == once.transfers_down);
+  CHECK(read(batch, y) == std::vector<float>{0, 2});
+}
+
+TEST_CASE_METHOD(DeviceTest, "an execute runs and uploads only what is new", "[batch]") {
+  Batch batch(shared_device());
+  const Tensor x = batch.upload(counting(1000));
+  const Tensor y = batch.keep(batch.scale(x, 2.0f));
+  REQUIRE_OK(batch.execute());
+  const BatchStats first = batch.stats();
+  CHECK(first.dispatches == 1);
+  CHECK(first.bytes_up == 4000);
+
+  const Tensor z = batch.add(y, batch.upload({0.5f}));
+  REQUIRE_OK(batch.execute());
+  const BatchStats second = batch.stats();
+  CHECK(second.submits == first.submits + 1);
+  CHECK(second.dispatches == first.dispatches + 1);
+  CHECK(second.transfers_up == first.transfers_up + 1);
+  CHECK(second.bytes_up == first.bytes_up + 4);
+  CHECK(read(batch, z)[999] == 1998.5f);
+  CHECK(read(batch, y)[999] == 1998.0f);
+}
+
+TEST_CASE_METHOD(DeviceTest, "later ops may use earlier uploads, imports and readable results", "[batch]") {
+  const Buffer buffer = Buffer::from(shared_device(), counting(3)).value();
+  Batch batch(shared_device());
+  const Tensor uploaded = batch.upload({1.f, 2.f, 3.f});
+  const Tensor imported = batch.import_buffer(buffer);
+  const Tensor result = batch.add(uploaded, imported);
+  REQUIRE_OK(batch.execute());
+  const Tensor next = batch.add(batch.mul(result, uploaded), imported);
+  REQUIRE_OK(batch.execute());
+  CHECK(read(batch, next) == std::vector<float>{1, 7, 17});
+  const Tensor last = batch.sum(next);
+  REQUIRE_OK(batch.execute());
+  CHECK(read(batch, last) == std::vector<float>{25});
+}
+
+TEST_CASE_METHOD(DeviceTest, "a new op on a value that execution dropped is refused", "[batch]") {
+  Batch batch(shared_device());
+  const Tensor dropped = batch.relu(batch.upload({1.f, 2.f}));
+  const Tensor y = batch.neg(dropped);
+  REQUIRE_OK(batch.execute());
+  const Tensor bad = batch.scale(dropped, 2.0f);
+  CHECK_FALSE(bad.valid());
+  const Error error = batch.execute();
+  CHECK(error.code == Errc::not_kept);
+  CHECK(contains(error.message, "scale"));
+  CHECK(contains(error.message, "keep"));
+  CHECK(read(batch, y) == std::vector<float>{-1, -2});
+}
+
+TEST_CASE_METHOD(DeviceTest, "executing step by step gives what executing at once gives", "[batch]") {
+  const std::vector<float> data = cases::random_values(777, -1, 1, 5);
+  std::vector<float> results[2];
+  for (bool stepwise : {false, true}) {
+    Batch batch(shared_device());
+    Tensor x = batch.upload(data);
+    for (int i = 0; i < 6; ++i) {
+      x = batch.keep(batch.tanh(batch.scale(batch.add(x, x), 0.75f)));
+      if (stepwise) REQUIRE_OK(batch.execute());
+    }
+    REQUIRE_OK(batch.execute());
+    results[stepwise ? 1 : 0] = read(batch, x);
+  }
+  CHECK(results[0] == results[1]);
+}
+
+TEST_CASE_METHOD(DeviceTest, "executing an empty batch succeeds and submits nothing", "[batch]") {
+  Batch batch(shared_device());
+  REQUIRE_OK(batch.execute());
+  CHECK(batch.stats().submits == 0);
+}
+
+TEST_CASE_METHOD(DeviceTest, "reset forgets everything and makes tensors stale", "[batch]") {
+  Batch batch(shared_device());
+  const Tensor old = batch.relu(batch.upload({1.f, 2.f}));
+  REQUIRE_OK(batch.execute());
+  batch.reset();
+  CHECK(batch.num_operations() == 0);
+  CHECK(batch.num_buffers() == 0);
+  CHECK(batch.stats().submits == 0);
+  CHECK(batch.stats().dispatches == 0);
+  CHECK(batch.read(old).error().code == Errc::stale_tensor);
+
+  // The same index exists again, and is another value.
+  const Tensor fresh = batch.neg(batch.upload({5.f, 6.f}));
+  CHECK(fresh != old);
+  CHECK(run(batch, fresh) == std::vector<float>{-5, -6});
+  CHECK(batch.read(old).error().code == Errc::stale_tensor);
+  CHECK_FALSE(batch.relu(old).valid());
+  CHECK(batch.error().code == Errc::stale_tensor);
+  CHECK(contains(batch.error().message, "relu"));
+}
+
+TEST_CASE_METHOD(DeviceTest, "reset clears an error", "[batch]") {
+  Batch batch(shared_device());
+  (void)batch.relu(Tensor());
+  CHECK(batch.error());
+  batch.reset();
+  CHECK_FALSE(batch.error());
+  REQUIRE_OK(batch.execute());
+}
+
+TEST_CASE_METHOD(DeviceTest, "a batch can be reset and used many times", "[batch]") {
+  Batch batch(shared_device());
+  for (int i = 0; i < 20; ++i) {
+    batch.reset();
+    const Tensor y = batch.offset(batch.upload(counting(500)), static_cast<float>(i));
+    CHECK(run(batch, y)[499] == static_cast<float>(499 + i));
+  }
+  CHECK(batch.stats().submits == 1);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a moved batch goes on where it was, and its tensors stay valid", "[batch]") {
+  Batch first(shared_device());
+  const Tensor x = first.upload({1.f, 2.f});
+  Batch second(std::move(first));
+  const Tensor y = second.neg(x);
+  CHECK(run(second, y) == std::vector<float>{-1, -2});
+  Batch third(shared_device());
+  third = std::move(second);
+  CHECK(read(third, y) == std::vector<float>{-1, -2});
+}
+
+TEST_CASE_METHOD(DeviceTest, "operations and values are counted as they are recorded", "[batch]") {
+  Batch batch(shared_device());
+  CHECK(batch.num_operations() == 0);
+  CHECK(batch.num_buffers() == 0);
+  const Tensor x = batch.upload({1.f, 2.f});
+  CHECK(batch.num_operations() == 0);
+  CHECK(batch.num_buffers() == 1);
+  const Tensor y = batch.relu(x);
+  (void)batch.add(x, y);
+  CHECK(batch.num_operations() == 2);
+  CHECK(batch.num_buffers() == 3);
+  (void)batch.relu(Tensor());
+  CHECK(batch.num_operations() == 2);
+  CHECK(batch.num_buffers() == 3);
+  CHECK(batch.stats().operations == 2);
+  CHECK(batch.stats().values == 3);
+}
+
+TEST_CASE_METHOD(DeviceTest, "dump shows what would run, and that nothing would after execute", "[batch]") {
+  Batch batch(shared_device());
+  (void)batch.relu(batch.scale(batch.upload({1.f, 2.f}), 3.0f));
+  const Result<std::string> before = batch.dump();
+  REQUIRE_OK(before.error());
+  CHECK(contains(*before, "relu"));
+  CHECK(contains(*before, "scale"));
+  CHECK(contains(*before, "barrier"));
+  REQUIRE_OK(batch.execute());
+  const Result<std::string> after = batch.dump();
+  REQUIRE_OK(after.error());
+  CHECK_FALSE(contains(*after, "relu"));
+}
+
+TEST_CASE_METHOD(DeviceTest, "a batch outlives its device object", "[batch]") {
+  std::optional<Device> device = open_device();
+  Batch batch(*device);
+  const Buffer buffer = Buffer::from(*device, counting(10)).value();
+  const Tensor y = batch.neg(batch.import_buffer(buffer));
+  device.reset();
+  CHECK(run(batch, y)[9] == -9.0f);
+  CHECK(buffer.read().value() == counting(10));
+}
+
+TEST_CASE_METHOD(DeviceTest, "a small MLP agrees with double precision", "[batch]") {
+  const std::uint64_t rows = 9, in = 33, hidden = 65, out = 10;
+  const std::vector<float> x = cases::random_values(rows * in, -1, 1, 1);
+  const std::vector<float> w1 = cases::random_values(hidden * in, -0.5f, 0.5f, 2);
+  const std::vector<float> b1 = cases::random_values(hidden, -0.5f, 0.5f, 3);
+  const std::vector<float> w2 = cases::random_values(out * hidden, -0.5f, 0.5f, 4);
+  const std::vector<float> b2 = cases::random_values(out, -0.5f, 0.5f, 5);
+  Batch batch(shared_device());
+  const Tensor h =
+      batch.relu(batch.linear(batch.upload(x, {rows, in}), batch.upload(w1, {hidden, in}), batch.upload(b1)));
+  const Tensor y = batch.linear(h, batch.upload(w2, {out, hidden}), batch.upload(b2));
+  const std::vector<float> got = run(batch, y);
+  REQUIRE(got.size() == rows * out);
+  for (std::uint64_t r = 0; r < rows; ++r) {
+    std::vector<double> activations(hidden);
+    for (std::uint64_t j = 0; j < hidden; ++j) {
+      double total = static_cast<double>(b1[j]);
+      for (std::uint64_t i = 0; i < in; ++i)
+        total += static_cast<double>(x[r * in + i]) * static_cast<double>(w1[j * in + i]);
+      activations[j] = total < 0 ? 0 : total;
+    }
+    for (std::uint64_t j = 0; j < out; ++j) {
+      double total = static_cast<double>(b2[j]);
+      for (std::uint64_t i = 0; i < hidden; ++i) total += activations[i] * static_cast<double>(w2[j * hidden + i]);
+      CHECK(cases::close(got[r * out + j], total, {1e-5, 1e-5}));
+    }
+  }
+}
+
+}  // namespace brontes::test

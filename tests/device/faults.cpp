@@ -1,0 +1,251 @@
+// Failing Vulkan calls, and calls counted where they are made: Brontes runs on spy_loader.cpp.
+#include "fixture.hpp"
+#include "spy_loader.hpp"
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include <dlfcn.h>
+
+namespace brontes::test {
+namespace {
+
+constexpr std::int32_t out_of_host_memory = -1;
+constexpr std::int32_t out_of_device_memory = -2;
+constexpr std::int32_t initialization_failed = -3;
+constexpr std::int32_t device_lost = -4;
+constexpr std::int32_t unknown = -13;
+
+// Makes Device::open() use the spy while it lives.
+class Spy {
+ public:
+  Spy() {
+    (void)shared_device();
+    const char* path = std::getenv("BRONTES_SPY_LOADER");
+    if (path == nullptr) SKIP("BRONTES_SPY_LOADER does not name the spy library; run through meson test");
+    library_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(library_ != nullptr);
+    find("spy_calls", calls_);
+    find("spy_fail", fail);
+    find("spy_failed", failed);
+    find("spy_reset", reset);
+    find("spy_version", version);
+    reset();
+    version(0);
+    setenv("BRONTES_VULKAN_LIBRARY", path, 1);
+  }
+  ~Spy() {
+    unsetenv("BRONTES_VULKAN_LIBRARY");
+    if (library_ == nullptr) return;
+    reset();
+    version(0);
+    dlclose(library_);
+  }
+  Spy(const Spy&) = delete;
+  Spy& operator=(const Spy&) = delete;
+
+  std::uint64_t calls(const char* name) const { return calls_(name); }
+
+  decltype(&spy_fail) fail = nullptr;
+  decltype(&spy_failed) failed = nullptr;
+  decltype(&spy_reset) reset = nullptr;
+  decltype(&spy_version) version = nullptr;
+
+ private:
+  template <class Function>
+  void find(const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(library_, name));
+    REQUIRE(function != nullptr);
+  }
+  void* library_ = nullptr;
+  decltype(&spy_calls) calls_ = nullptr;
+};
+
+DeviceOptions staged_options(bool staged) {
+  DeviceOptions options = checked_options();
+  options.simulate.staged_memory = staged;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(DeviceTest, "the counts of stats() are the Vulkan calls that were made", "[faults]") {
+  const Spy spy;
+  for (bool staged : {false, true}) {
+    INFO((staged ? "staged" : "mapped") << " memory");
+    const Device device = open_device(staged_options(staged));
+    spy.reset();
+    Batch batch(device);
+    const Tensor x = batch.upload(counting(1000));
+    const Tensor y = batch.keep(batch.add(batch.scale(batch.relu(x), 2.f), batch.upload({0.5f})));
+    (void)batch.sum(y);
+    (void)batch.matmul(x, x, 1, 1000, 1);
+    REQUIRE_OK(batch.execute());
+    const BatchStats stats = batch.stats();
+    CHECK(spy.calls("vkQueueSubmit") + spy.calls("vkQueueSubmit2") == 1);
+    CHECK(stats.submits == 1);
+    CHECK(spy.calls("vkCmdDispatch") == stats.dispatches);
+    CHECK(spy.calls("vkCmdPipelineBarrier") == stats.barriers + stats.boundary_barriers);
+    CHECK(spy.calls("vkCmdCopyBuffer") == stats.copy_commands);
+    CHECK(spy.calls("vkCreateComputePipelines") == stats.pipelines_created);
+    CHECK(stats.pipelines_created == device.stats().pipelines_created);
+    (void)read(batch, y);
+    REQUIRE_OK(batch.execute());
+    CHECK(spy.calls("vkQueueSubmit") + spy.calls("vkQueueSubmit2") == 1);
+    CHECK(device.stats().submits == 1);
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "a warm batch of the same shape creates no pipelines", "[faults]") {
+  const Spy spy;
+  const Device device = open_device();
+  for (int round = 0; round < 3; ++round) {
+    Batch batch(device);
+    (void)batch.neg(batch.relu(batch.upload(counting(100))));
+    REQUIRE_OK(batch.execute());
+  }
+  CHECK(spy.calls("vkCreateComputePipelines") == 2);
+  CHECK(spy.calls("vkQueueSubmit") + spy.calls("vkQueueSubmit2") == 3);
+}
+
+TEST_CASE_METHOD(DeviceTest, "whichever Vulkan call of an execute fails, the error is reported and a retry succeeds",
+                 "[faults]") {
+  const Spy spy;
+  // The first execute of a device makes pipelines and pools, so each failure there needs a device of its own. Staged
+  // memory adds calls that a device makes every time.
+  for (bool staged : {false, true}) {
+    std::optional<Device> device;
+    bool finished = false;
+    for (std::uint64_t call = 0; call < 200 && !finished; ++call) {
+      if (!device || !staged) device.emplace(open_device(staged_options(staged)));
+      Batch batch(*device);
+      const Tensor y = batch.neg(batch.upload(counting(300)));
+      spy.fail(nullptr, call, out_of_device_memory);
+      const Error error = batch.execute();
+      const char* failed = spy.failed();
+      spy.reset();
+      finished = failed == nullptr;
+      INFO((staged ? "staged" : "mapped") << " memory, call " << call << ": " << (finished ? "none" : failed));
+      INFO(error.message);
+      if (finished) {
+        CHECK(error.code == Errc::ok);
+      } else if (error.code == Errc::ok) {
+        // Only what has a second way may fail unnoticed: VMA tries other memory types.
+        const std::string name = failed;
+        CHECK((name == "vkAllocateMemory" || name == "vkMapMemory"));
+      } else {
+        CHECK(error.code == Errc::out_of_memory);
+        CHECK(error.vk_result == out_of_device_memory);
+        CHECK_FALSE(error.message.empty());
+        CHECK(batch.stats().submits == 0);
+        CHECK(batch.read(y).error().code == Errc::not_executed);
+      }
+      REQUIRE_OK(batch.execute());
+      CHECK(read(batch, y)[299] == -299.0f);
+      for (const std::string& message : take_messages()) FAIL_CHECK("validation: " << message);
+    }
+    CHECK(finished);
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest,
+                 "whichever Vulkan call of Device::open fails, the error is reported and the next open works",
+                 "[faults]") {
+  const Spy spy;
+  bool finished = false;
+  for (std::uint64_t call = 0; call < 100 && !finished; ++call) {
+    spy.fail(nullptr, call, initialization_failed);
+    const Error error = Device::open(checked_options()).error();
+    const char* failed = spy.failed();
+    spy.reset();
+    finished = failed == nullptr;
+    INFO("call " << call << ": " << (finished ? "none" : failed));
+    INFO(error.message);
+    if (finished) {
+      CHECK(error.code == Errc::ok);
+    } else if (std::string(failed) == "vkCreatePipelineCache") {
+      CHECK((error.code == Errc::ok || error.vk_result == initialization_failed));
+    } else {
+      CHECK(error.code != Errc::ok);
+      CHECK_FALSE(error.message.empty());
+    }
+    for (const std::string& message : take_messages()) FAIL_CHECK("validation: " << message);
+  }
+  CHECK(finished);
+  check_device_works(open_device());
+}
+
+TEST_CASE_METHOD(DeviceTest, "whichever Vulkan call of a Buffer fails, the error is reported and a retry succeeds",
+                 "[faults]") {
+  const Spy spy;
+  for (bool staged : {false, true}) {
+    bool finished = false;
+    const Device device = open_device(staged_options(staged));
+    for (std::uint64_t call = 0; call < 100 && !finished; ++call) {
+      spy.fail(nullptr, call, out_of_host_memory);
+      Error error;
+      {
+        const Result<Buffer> buffer = Buffer::from(device, counting(100));
+        error = buffer.error();
+        if (!error) error = buffer->read().error();
+      }
+      const char* failed = spy.failed();
+      spy.reset();
+      finished = failed == nullptr;
+      INFO((staged ? "staged" : "mapped") << " memory, call " << call << ": " << (finished ? "none" : failed));
+      if (error) CHECK(error.code == Errc::out_of_memory);
+      if (finished) CHECK_FALSE(error);
+      const Buffer retry = Buffer::from(device, counting(100)).value();
+      CHECK(retry.read().value() == counting(100));
+      for (const std::string& message : take_messages()) FAIL_CHECK("validation: " << message);
+    }
+    CHECK(finished);
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "a lost device is reported as device_lost", "[faults]") {
+  const Spy spy;
+  for (const char* function : {"vkQueueSubmit", "vkWaitSemaphores"}) {
+    INFO(function);
+    const Device device = open_device();
+    Batch batch(device);
+    const Tensor y = batch.neg(batch.upload({1.f}));
+    spy.fail(function, 0, device_lost);
+    const Error error = batch.execute();
+    CHECK(error.code == Errc::device_lost);
+    CHECK(error.vk_result == device_lost);
+    CHECK(contains(error.message, function));
+    CHECK(batch.read(y).error().code == Errc::not_executed);
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "a Vulkan error without a code of its own keeps its VkResult", "[faults]") {
+  const Spy spy;
+  const Device device = open_device();
+  Batch batch(device);
+  const Tensor y = batch.neg(batch.upload({1.f}));
+  spy.fail("vkCreateComputePipelines", 0, unknown);
+  const Error error = batch.execute();
+  CHECK(error.code == Errc::vulkan);
+  CHECK(error.vk_result == unknown);
+  CHECK(contains(error.message, "vkCreateComputePipelines"));
+  // A pipeline that could not be made is tried again.
+  CHECK(run(batch, y) == std::vector<float>{-1});
+  CHECK(device.stats().pipelines_created == 1);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a device below Vulkan 1.2 is listed as unsuitable and not opened", "[faults]") {
+  const Spy spy;
+  spy.version(1u << 22 | 1u << 12);
+  const std::vector<DeviceInfo> devices = Device::list().value();
+  REQUIRE_FALSE(devices.empty());
+  CHECK_FALSE(devices[0].suitable);
+  CHECK(contains(devices[0].unsuitable_because, "1.1"));
+  const Error error = Device::open(checked_options()).error();
+  CHECK(error.code == Errc::no_device);
+  CHECK(contains(error.message, devices[0].name));
+  CHECK(contains(error.message, "1.2"));
+}
+
+}  // namespace brontes::test

@@ -1,0 +1,286 @@
+#include "support/hazard_checker.hpp"
+
+#include "support/plan_replay.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <ostream>
+
+namespace brontes::test {
+namespace {
+
+using plan::Dispatch;
+using plan::Hazard;
+using plan::HazardKind;
+using plan::Plan;
+using plan::Region;
+
+Region overlap(const Region& a, const Region& b) {
+  if (a.resource != b.resource) return {a.resource, 0, 0};
+  const std::uint64_t begin = std::max(a.offset, b.offset);
+  const std::uint64_t end = std::min(a.offset + a.bytes, b.offset + b.bytes);
+  return {a.resource, begin, end > begin ? end - begin : 0};
+}
+
+struct Accesses {
+  std::vector<Region> reads;
+  std::vector<Region> writes;
+};
+
+Accesses accesses_of(const Dispatch& dispatch) {
+  Accesses found;
+  const auto& bindings = kernels::get(dispatch.kernel).bindings;
+  for (std::size_t i = 0; i < bindings.size; ++i) {
+    if ((dispatch.used >> i & 1u) == 0 || dispatch.bindings[i].bytes == 0) continue;
+    if (bindings[i].access != kernels::Access::write) found.reads.push_back(dispatch.bindings[i]);
+    if (bindings[i].access != kernels::Access::read) found.writes.push_back(dispatch.bindings[i]);
+  }
+  return found;
+}
+
+// The bytes that make `later` depend on `earlier` in one way.
+std::vector<Region> conflicts(HazardKind kind, const Accesses& earlier, const Accesses& later) {
+  const auto& first = kind == HazardKind::write_after_read ? earlier.reads : earlier.writes;
+  const auto& second = kind == HazardKind::read_after_write ? later.reads : later.writes;
+  std::vector<Region> shared;
+  for (const Region& a : first) {
+    for (const Region& b : second) {
+      if (overlap(a, b).bytes != 0) shared.push_back(overlap(a, b));
+    }
+  }
+  return shared;
+}
+
+constexpr HazardKind all_kinds[] = {HazardKind::read_after_write, HazardKind::write_after_read,
+                                    HazardKind::write_after_write};
+
+std::vector<Region> conflicts(const Accesses& earlier, const Accesses& later) {
+  std::vector<Region> shared;
+  for (HazardKind kind : all_kinds) {
+    for (const Region& r : conflicts(kind, earlier, later)) shared.push_back(r);
+  }
+  return shared;
+}
+
+// True when every byte of `region` lies in one of `cover`.
+bool covered(const Region& region, const std::vector<Region>& cover) {
+  std::uint64_t at = region.offset;
+  const std::uint64_t end = region.offset + region.bytes;
+  while (at < end) {
+    std::uint64_t next = at;
+    for (const Region& c : cover) {
+      if (c.resource == region.resource && c.offset <= at) next = std::max(next, c.offset + c.bytes);
+    }
+    if (next == at) return false;
+    at = next;
+  }
+  return true;
+}
+
+std::string text(const Region& r) {
+  return (r.resource == plan::arena ? std::string("arena") : "buffer " + std::to_string(r.resource)) + " [" +
+         std::to_string(r.offset) + ", " + std::to_string(r.offset + r.bytes) + ")";
+}
+
+class Checker {
+ public:
+  Checker(const Plan& plan, const record::Graph& graph) : plan_(plan), graph_(graph) {}
+
+  std::vector<Objection> run() {
+    check_form();
+    if (!well_formed_) return objections_;
+    for (const Dispatch& d : plan_.dispatches) accesses_.push_back(accesses_of(d));
+    check_open_hazards();
+    check_barriers_have_hazards();
+    check_barrier_count();
+    check_causes();
+    for (std::string& what : replay(plan_, graph_)) object(Rule::wrong_version, std::move(what));
+    return objections_;
+  }
+
+ private:
+  void object(Rule rule, std::string what) { objections_.push_back({rule, std::move(what)}); }
+
+  std::string name(std::size_t dispatch) const {
+    return "#" + std::to_string(dispatch) + " (" + record::name(graph_.nodes()[plan_.dispatches[dispatch].node]) + ")";
+  }
+
+  void check_form() {
+    const std::size_t count = plan_.dispatches.size();
+    std::uint32_t last = 0;
+    for (const plan::Barrier& barrier : plan_.barriers) {
+      if (barrier.before <= last || barrier.before >= count) {
+        object(Rule::malformed, "a barrier stands before #" + std::to_string(barrier.before) + ", after one before #" +
+                                    std::to_string(last) + ", among " + std::to_string(count) + " dispatches");
+        return;
+      }
+      last = barrier.before;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Dispatch& d = plan_.dispatches[i];
+      if (d.node < graph_.first_pending_node() || d.node >= graph_.nodes().size()) {
+        object(Rule::malformed, "#" + std::to_string(i) + " is for node " + std::to_string(d.node) + ", not pending");
+        return;
+      }
+      gap_.push_back(static_cast<std::size_t>(
+          std::count_if(plan_.barriers.begin(), plan_.barriers.end(), [&](const auto& b) { return b.before <= i; })));
+    }
+    well_formed_ = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Dispatch& d = plan_.dispatches[i];
+      if (d.level != gap_[i]) {
+        object(Rule::malformed, name(i) + " is of level " + std::to_string(d.level) + " but runs after " +
+                                    std::to_string(gap_[i]) + " barriers");
+      }
+      for (std::size_t b = 0; b < d.binding_count; ++b) {
+        const Region& r = d.bindings[b];
+        if (r.resource == plan::arena && r.offset + r.bytes > plan_.arena_bytes) {
+          object(Rule::malformed, name(i) + " is bound to " + text(r) + " of an arena of " +
+                                      std::to_string(plan_.arena_bytes) + " bytes");
+        }
+      }
+    }
+  }
+
+  template <class Visit>
+  void for_each_pair_between_gaps(std::size_t earlier_gap, std::size_t later_gap, Visit visit) const {
+    for (std::size_t a = 0; a < plan_.dispatches.size(); ++a) {
+      if (gap_[a] != earlier_gap) continue;
+      for (std::size_t b = a + 1; b < plan_.dispatches.size(); ++b) {
+        if (gap_[b] == later_gap) visit(a, b);
+      }
+    }
+  }
+
+  void check_open_hazards() {
+    for (std::size_t gap = 0; gap <= plan_.barriers.size(); ++gap) {
+      for_each_pair_between_gaps(gap, gap, [&](std::size_t a, std::size_t b) {
+        for (HazardKind kind : all_kinds) {
+          for (const Region& r : conflicts(kind, accesses_[a], accesses_[b])) {
+            object(Rule::open_hazard, std::string(plan::to_string(kind)) + " on " + text(r) + " from " + name(a) +
+                                          " to " + name(b) + " with no barrier between them");
+          }
+        }
+      });
+    }
+  }
+
+  void check_barriers_have_hazards() {
+    for (std::size_t i = 0; i < plan_.barriers.size(); ++i) {
+      bool needed = false;
+      for_each_pair_between_gaps(i, i + 1, [&](std::size_t a, std::size_t b) {
+        needed = needed || !conflicts(accesses_[a], accesses_[b]).empty();
+      });
+      if (!needed) {
+        object(Rule::barrier_without_hazard,
+               "the barrier before #" + std::to_string(plan_.barriers[i].before) + " separates nothing that conflicts");
+      }
+    }
+  }
+
+  // In recording order every conflicting pair needs a barrier in between, so a chain of conflicts of
+  // length n needs n - 1 of them, and as many as the longest chain needs are enough.
+  void check_barrier_count() {
+    std::vector<std::size_t> recorded(plan_.dispatches.size());
+    std::iota(recorded.begin(), recorded.end(), std::size_t{0});
+    std::stable_sort(recorded.begin(), recorded.end(),
+                     [&](std::size_t a, std::size_t b) { return plan_.dispatches[a].node < plan_.dispatches[b].node; });
+    std::vector<std::size_t> barriers_before(recorded.size(), 0);
+    std::size_t needed = 0;
+    for (std::size_t later = 0; later < recorded.size(); ++later) {
+      for (std::size_t earlier = 0; earlier < later; ++earlier) {
+        if (barriers_before[earlier] + 1 <= barriers_before[later]) continue;
+        if (conflicts(accesses_[recorded[earlier]], accesses_[recorded[later]]).empty()) continue;
+        barriers_before[later] = barriers_before[earlier] + 1;
+      }
+      needed = std::max(needed, barriers_before[later]);
+    }
+    if (plan_.barriers.size() > needed) {
+      object(Rule::too_many_barriers, std::to_string(plan_.barriers.size()) + " barriers; the longest chain of " +
+                                          "hazards needs " + std::to_string(needed));
+    }
+  }
+
+  void check_causes() {
+    for (std::size_t i = 0; i < plan_.barriers.size(); ++i) {
+      const plan::Barrier& barrier = plan_.barriers[i];
+      for (std::size_t c = 0; c < barrier.causes.size(); ++c) check_cause(i, c);
+      for_each_pair_between_gaps(i, i + 1, [&](std::size_t a, std::size_t b) {
+        std::vector<Region> named;
+        for (const Hazard& h : barrier.causes) {
+          if (h.from == a && h.to == b) named.push_back(h.region);
+        }
+        for (const Region& r : conflicts(accesses_[a], accesses_[b])) {
+          if (covered(r, named)) continue;
+          object(Rule::missing_cause, "the barrier before #" + std::to_string(barrier.before) + " does not name " +
+                                          name(a) + " -> " + name(b) + " on " + text(r));
+          break;
+        }
+      });
+    }
+  }
+
+  void check_cause(std::size_t index, std::size_t c) {
+    const plan::Barrier& barrier = plan_.barriers[index];
+    const Hazard& h = barrier.causes[c];
+    const std::string what = std::string(plan::to_string(h.kind)) + " #" + std::to_string(h.from) + " -> #" +
+                             std::to_string(h.to) + " on " + text(h.region);
+    if (h.from >= plan_.dispatches.size() || h.to >= plan_.dispatches.size() || gap_[h.from] != index ||
+        gap_[h.to] != index + 1) {
+      object(Rule::false_cause, what + ": not across the barrier before #" + std::to_string(barrier.before));
+      return;
+    }
+    if (h.region.bytes == 0 || !covered(h.region, conflicts(h.kind, accesses_[h.from], accesses_[h.to]))) {
+      object(Rule::false_cause, what + ": they do not conflict so");
+    }
+    for (std::size_t other = 0; other < c; ++other) {
+      const Hazard& o = barrier.causes[other];
+      if (o.kind == h.kind && o.from == h.from && o.to == h.to && overlap(o.region, h.region).bytes != 0) {
+        object(Rule::false_cause, what + ": named twice");
+        break;
+      }
+    }
+  }
+
+  const Plan& plan_;
+  const record::Graph& graph_;
+  std::vector<Accesses> accesses_;
+  bool well_formed_ = false;      // enough to look further
+  std::vector<std::size_t> gap_;  // by dispatch: how many barriers stand before it
+  std::vector<Objection> objections_;
+};
+
+}  // namespace
+
+const char* to_string(Rule rule) noexcept {
+  switch (rule) {
+    case Rule::malformed: return "malformed";
+    case Rule::open_hazard: return "open hazard";
+    case Rule::barrier_without_hazard: return "barrier without hazard";
+    case Rule::too_many_barriers: return "too many barriers";
+    case Rule::false_cause: return "false cause";
+    case Rule::missing_cause: return "missing cause";
+    case Rule::wrong_version: return "wrong version";
+  }
+  return "?";
+}
+
+std::ostream& operator<<(std::ostream& out, const Objection& objection) {
+  return out << to_string(objection.rule) << ": " << objection.text;
+}
+
+std::vector<Objection> check_plan(const plan::Plan& plan, const record::Graph& graph) {
+  return Checker(plan, graph).run();
+}
+
+std::string describe(const std::vector<Objection>& objections) {
+  std::string all;
+  for (const Objection& o : objections) all += std::string(to_string(o.rule)) + ": " + o.text + "\n";
+  return all;
+}
+
+bool objects(const std::vector<Objection>& objections, Rule rule) {
+  return std::any_of(objections.begin(), objections.end(), [&](const Objection& o) { return o.rule == rule; });
+}
+
+}  // namespace brontes::test

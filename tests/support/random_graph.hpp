@@ -1,0 +1,42 @@
+// Random recordings for property tests: the same seed gives the same one everywhere.
+#pragma once
+
+#include "plan/traits.hpp"
+#include "record/graph.hpp"
+
+#include <cstdint>
+#include <random>
+
+namespace brontes::test {
+
+/// std::mt19937 is the same everywhere, the standard distributions are not.
+class Random {
+ public:
+  explicit Random(std::uint32_t seed) : engine_(seed) {}
+
+  /// Of [0, bound).
+  std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(engine_() % bound); }
+  /// Of [low, high].
+  std::uint32_t between(std::uint32_t low, std::uint32_t high) { return low + below(high - low + 1); }
+  bool one_in(std::uint32_t n) { return below(n) == 0; }
+  template <class Container>
+  const auto& pick(const Container& from) {
+    return from[below(static_cast<std::uint32_t>(std::size(from)))];
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+/// A device out of the ordinary: few invocations, little shared memory, short loops, small grids.
+plan::Traits random_traits(Random& random);
+
+/// A mix of uploads, imports of a few resources (also of values of an earlier execution, which overlap
+/// each other and what stores write), elementwise ops with broadcasting, fills, reductions, matmuls in
+/// both layouts, stores and keeps; sizes are small, some are zero.
+record::Graph random_graph(Random& random);
+
+/// How many graphs a property test looks at: `usual`, or 50,000 with BRONTES_SOAK=1.
+std::uint32_t graph_count(std::uint32_t usual);
+
+}  // namespace brontes::test

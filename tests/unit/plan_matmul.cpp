@@ -1,0 +1,291 @@
+// The matmul selector: which kernel, with which numbers, and why.
+#include "plan/matmul.hpp"
+
+#include "plan/plan.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace brontes;
+using plan::explain;
+using plan::MatmulProblem;
+using plan::MatmulSelection;
+using plan::select_matmul;
+
+namespace {
+
+plan::Traits gpu() {
+  plan::Traits traits;
+  traits.max_group_invocations = 1024;
+  traits.max_shared_bytes = 49152;
+  return traits;
+}
+
+plan::Traits cpu_driver() {
+  plan::Traits traits = gpu();
+  traits.cpu = true;
+  traits.subgroup_size = 8;
+  return traits;
+}
+
+MatmulKernel kernel_for(const MatmulProblem& p, const plan::Traits& traits) {
+  return select_matmul(p, traits).value().kernel;
+}
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+plan::MatmulLayout layout_of(const MatmulProblem& p) {
+  return p.layout == Layout::nk ? plan::MatmulLayout::nk : plan::MatmulLayout::kn;
+}
+
+std::uint64_t iterations(const MatmulSelection& s, const MatmulProblem& p, std::uint64_t k) {
+  const auto count = static_cast<std::uint32_t>(k);
+  switch (s.kernel) {
+    case MatmulKernel::gemv: return plan::matmul_gemv_iterations(layout_of(p), count, s.group_size, s.slices);
+    case MatmulKernel::tiled: return plan::matmul_tiled_iterations(count, s.tiles.tile_k);
+    default: return plan::matmul_naive_iterations(count);
+  }
+}
+
+std::uint32_t invocations(const MatmulSelection& s) {
+  if (s.kernel == MatmulKernel::gemv) return s.group_size;
+  return s.kernel == MatmulKernel::tiled ? s.tiles.group_size() : s.group_x * s.group_y;
+}
+
+std::uint32_t shared_bytes(const MatmulSelection& s, const MatmulProblem& p) {
+  if (s.kernel == MatmulKernel::gemv) return plan::matmul_gemv_shared_bytes(layout_of(p), s.group_size, s.rows);
+  if (s.kernel == MatmulKernel::naive) return 0;
+  return plan::matmul_tiled_shared_bytes(s.tiles.tile_m, s.tiles.tile_n, s.tiles.tile_k);
+}
+
+// The rule a selection breaks, or nothing.
+std::string broken_rule(const MatmulSelection& s, const MatmulProblem& p, const plan::Traits& traits) {
+  if (invocations(s) == 0 || invocations(s) > traits.max_group_invocations) return "the workgroup fits the device";
+  if (shared_bytes(s, p) > traits.max_shared_bytes) return "shared memory fits the device";
+  if (s.kernel == MatmulKernel::tiled && !s.tiles.valid()) return "the tiles are what the kernel takes";
+  if (s.kernel == MatmulKernel::gemv &&
+      (s.rows == 0 || s.rows > plan::matmul_gemv_max_rows || s.slices == 0 || s.group_size % s.slices != 0)) {
+    return "rows and slices are what the kernel takes";
+  }
+  if (s.tile.rows == 0 || s.tile.columns == 0) return "a workgroup does something";
+  const std::uint64_t down = (p.m + s.tile.rows - 1) / s.tile.rows;
+  const std::uint64_t across = (p.n + s.tile.columns - 1) / s.tile.columns;
+  if (s.groups != down * across) return "groups cover the matrix and no more";
+  if (s.k_chunk == 0 || s.k_chunk > p.k) return "a chunk of k is part of k";
+  if (s.k_chunk != p.k && s.k_chunk % 4 != 0) return "chunks are multiples of 4";
+  for (const std::uint64_t count : {s.k_chunk, p.k % s.k_chunk}) {
+    if (iterations(s, p, count) > traits.max_loop_iterations) return "loops keep within the device's allowance";
+  }
+  return "";
+}
+
+record::Graph product_graph(const MatmulProblem& p, MatmulKernel kernel = MatmulKernel::automatic) {
+  record::Graph graph(std::uint64_t{1} << 32);
+  MatmulOptions options;
+  options.layout = p.layout;
+  options.kernel = kernel;
+  const record::ValueId a = graph.import(Shape(p.m, p.k), 0);
+  const record::ValueId b = graph.import(p.layout == Layout::nk ? Shape(p.n, p.k) : Shape(p.k, p.n), 1);
+  REQUIRE(graph.matmul(a, b, options));
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("the selector takes gemv for one row, naive for little, tiled for the rest", "[plan][matmul]") {
+  for (const Layout layout : {Layout::kn, Layout::nk}) {
+    CHECK(kernel_for({1, 512, 512, layout}, gpu()) == MatmulKernel::gemv);
+    CHECK(kernel_for({1, 1, 1, layout}, gpu()) == MatmulKernel::gemv);
+    CHECK(kernel_for({2, 3, 5, layout}, gpu()) == MatmulKernel::naive);
+    CHECK(kernel_for({16, 16, 16, layout}, gpu()) == MatmulKernel::tiled);
+    CHECK(kernel_for({512, 1, 512, layout}, gpu()) == MatmulKernel::tiled);
+    CHECK(kernel_for({2, 512, 512, layout}, gpu()) == MatmulKernel::tiled);
+  }
+}
+
+TEST_CASE("the selector keeps CPU drivers from workgroup barriers", "[plan][matmul]") {
+  CHECK(kernel_for({512, 512, 512}, cpu_driver()) == MatmulKernel::naive);
+  CHECK(kernel_for({1, 512, 512}, cpu_driver()) == MatmulKernel::gemv);
+}
+
+TEST_CASE("the selector takes smaller tiles on smaller devices and for smaller products", "[plan][matmul]") {
+  const MatmulProblem large{4096, 4096, 4096};
+  CHECK(select_matmul(large, gpu())->tiles.tile_m == 128);
+  CHECK(select_matmul({64, 4096, 64}, gpu())->tiles.tile_m == 16);
+  plan::Traits small = gpu();
+  small.max_group_invocations = 128;
+  CHECK(select_matmul(large, small)->tiles.tile_m == 32);
+  small = gpu();
+  small.max_shared_bytes = 16384;
+  CHECK(select_matmul(large, small)->tiles.tile_m == 64);
+  small.max_shared_bytes = 2600;
+  CHECK(select_matmul(large, small)->tiles.tile_m == 16);
+}
+
+TEST_CASE("the selector falls back to naive where nothing else fits", "[plan][matmul]") {
+  plan::Traits small = gpu();
+  small.max_shared_bytes = 1024;
+  CHECK(kernel_for({512, 512, 512}, small) == MatmulKernel::naive);
+  small = gpu();
+  small.max_group_invocations = 8;
+  CHECK(kernel_for({512, 512, 512}, small) == MatmulKernel::naive);
+  small.max_shared_bytes = 15;
+  CHECK(kernel_for({1, 512, 512}, small) == MatmulKernel::naive);
+  CHECK(contains(explain({1, 512, 512}, small, MatmulKernel::automatic).reason, "shared memory"));
+}
+
+TEST_CASE("a forced kernel is obeyed", "[plan][matmul]") {
+  for (const MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled}) {
+    for (const plan::Traits& traits : {gpu(), cpu_driver()}) {
+      const auto selection = select_matmul({1, 7, 9}, traits, kernel);
+      REQUIRE(selection);
+      CHECK(selection->kernel == kernel);
+      CHECK(std::string(selection->reason) == "forced");
+    }
+  }
+}
+
+TEST_CASE("a forced kernel the device is too small for is refused with the numbers", "[plan][matmul]") {
+  plan::Traits small = gpu();
+  small.max_shared_bytes = 8;
+  const auto gemv = select_matmul({1, 64, 64}, small, MatmulKernel::gemv);
+  REQUIRE_FALSE(gemv);
+  CHECK(gemv.error().code == Errc::unsupported);
+  CHECK(contains(gemv.error().message, "8 bytes"));
+  const auto tiled = select_matmul({64, 64, 64}, small, MatmulKernel::tiled);
+  REQUIRE_FALSE(tiled);
+  CHECK(tiled.error().code == Errc::unsupported);
+  CHECK(contains(tiled.error().message, "1024 invocations"));
+
+  const auto plan = plan::make_plan(product_graph({64, 64, 64}, MatmulKernel::tiled), small);
+  REQUIRE_FALSE(plan);
+  CHECK(plan.error().code == Errc::unsupported);
+}
+
+TEST_CASE("every selection keeps the rules, for every kernel, layout, device and allowance", "[plan][matmul]") {
+  constexpr std::array<std::uint64_t, 14> ks{1, 3, 4, 5, 63, 64, 65, 111, 255, 1023, 4099, 479983, 479999, 1000003};
+  constexpr std::array<std::array<std::uint64_t, 2>, 7> sizes{
+      {{1, 1}, {1, 70}, {1, 4096}, {2, 5}, {16, 17}, {70, 33}, {1000, 1000}}};
+  std::size_t checked = 0;
+  for (const bool cpu : {false, true}) {
+    for (const std::uint32_t most : {1u, 8u, 24u, 64u, 128u, 256u, 1024u}) {
+      for (const std::uint32_t shared : {16u, 1000u, 4096u, 16384u, 49152u}) {
+        for (const std::uint64_t loops :
+             {std::uint64_t{16}, std::uint64_t{1000}, std::uint64_t{60000}, ~std::uint64_t{0}}) {
+          plan::Traits traits;
+          traits.cpu = cpu;
+          traits.max_group_invocations = most;
+          traits.max_shared_bytes = shared;
+          traits.max_loop_iterations = loops;
+          for (const std::uint64_t k : ks) {
+            for (const auto& [m, n] : sizes) {
+              for (const Layout layout : {Layout::kn, Layout::nk}) {
+                for (const MatmulKernel kernel :
+                     {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled}) {
+                  if (kernel == MatmulKernel::gemv && m != 1) continue;
+                  const MatmulProblem problem{m, k, n, layout};
+                  const auto s = select_matmul(problem, traits, kernel);
+                  if (!s) continue;
+                  ++checked;
+                  const std::string rule = broken_rule(*s, problem, traits);
+                  if (rule.empty()) continue;
+                  FAIL("not so: " << rule << ": " << m << "x" << k << "x" << n << " " << to_string(layout) << ", "
+                                  << to_string(s->kernel) << ", " << most << " invocations, " << shared
+                                  << " shared bytes, " << loops << " iterations, k_chunk " << s->k_chunk);
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(checked > 50000);
+}
+
+TEST_CASE("an allowance too small for any chunk still ends, four at a time", "[plan][matmul]") {
+  plan::Traits traits = gpu();
+  for (const std::uint64_t loops : {0u, 1u, 2u}) {
+    traits.max_loop_iterations = loops;
+    for (const MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::tiled}) {
+      const auto s = select_matmul({64, 1001, 64}, traits, kernel);
+      REQUIRE(s);
+      CHECK(s->k_chunk >= 4);
+      CHECK(s->k_chunk % 4 == 0);
+    }
+  }
+}
+
+TEST_CASE("the dispatches of a split k follow on each other and cover k once", "[plan][matmul]") {
+  for (const MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled}) {
+    plan::Traits traits = gpu();
+    traits.max_loop_iterations = 16;
+    const MatmulProblem problem{1, 40003, 37};
+    const record::Graph graph = product_graph(problem, kernel);
+    const auto plan = plan::make_plan(graph, traits);
+    REQUIRE(plan);
+    CHECK(plan->dispatches.size() > 1);
+    CHECK(plan->barriers.size() == plan->dispatches.size() - 1);
+    std::uint32_t at = 0;
+    for (const plan::Dispatch& d : plan->dispatches) {
+      plan::MatmulParams params;
+      std::memcpy(&params, d.push.data(), sizeof params);
+      CHECK(params.k_begin == at);
+      CHECK(params.accumulate == (at == 0 ? 0u : 1u));
+      at += params.k_count;
+    }
+    CHECK(at == problem.k);
+  }
+}
+
+TEST_CASE("explain says what the plan does", "[plan][matmul]") {
+  plan::Traits short_loops = gpu();
+  short_loops.max_loop_iterations = 100;
+  for (const plan::Traits& traits : {gpu(), cpu_driver(), short_loops}) {
+    const MatmulProblem problems[] = {{1, 64, 64},  {2, 3, 4},     {64, 64, 64}, {300, 200, 100},
+                                      {1, 5000, 3}, {30, 9000, 4}, {2, 0, 3},    {100, 0, 200},
+                                      {0, 5, 5},    {5, 5, 0},     {1, 0, 9999}, {5, 1, 5000}};
+    for (const MatmulProblem& p : problems) {
+      INFO(p.m << "x" << p.k << "x" << p.n);
+      const MatmulChoice choice = explain(p, traits, MatmulKernel::automatic);
+      const auto plan = plan::make_plan(product_graph(p), traits);
+      REQUIRE(plan);
+      CHECK(choice.dispatches == plan->dispatches.size());
+      CHECK_FALSE(choice.reason.empty());
+      if (plan->dispatches.empty()) {
+        CHECK(choice.groups == 0);
+        continue;
+      }
+      const auto& grid = plan->dispatches[0].groups;
+      CHECK(choice.groups == std::uint64_t{grid[0]} * grid[1] * grid[2]);
+      if (p.k != 0) CHECK(contains(kernels::get(plan->dispatches[0].kernel).name, to_string(choice.kernel)));
+      CHECK(contains(choice.reason, "split") == (plan->dispatches.size() > 1));
+    }
+  }
+}
+
+TEST_CASE("explain gives a reason for every way of choosing nothing", "[plan][matmul]") {
+  plan::Traits small = gpu();
+  small.max_shared_bytes = 8;
+  CHECK(contains(explain({0, 3, 4}, gpu(), MatmulKernel::automatic).reason, "nothing runs"));
+  CHECK(contains(explain({3, 0, 4}, gpu(), MatmulKernel::automatic).reason, "zeros"));
+  CHECK(contains(explain({3, 3, 4}, gpu(), MatmulKernel::gemv).reason, "m = 1"));
+  CHECK(contains(explain({3, 3, 4}, small, MatmulKernel::tiled).reason, "shared memory"));
+  CHECK(explain({3, 3, 4}, small, MatmulKernel::tiled).kernel == MatmulKernel::automatic);
+}
+
+TEST_CASE("explain does not take a product past 64 bits for a small one", "[plan][matmul]") {
+  constexpr std::uint64_t two_to_32 = std::uint64_t{1} << 32;
+  for (const MatmulProblem& p : {MatmulProblem{two_to_32, two_to_32, two_to_32}, MatmulProblem{1, two_to_32, two_to_32},
+                                 MatmulProblem{two_to_32, 16, two_to_32}, MatmulProblem{2, ~std::uint64_t{0}, 2}}) {
+    const MatmulChoice choice = explain(p, gpu(), MatmulKernel::automatic);
+    INFO(p.m << "x" << p.k << "x" << p.n << ": " << to_string(choice.kernel) << ", " << choice.reason);
+    CHECK(choice.kernel == MatmulKernel::automatic);
+    CHECK(choice.dispatches == 0);
+  }
+}

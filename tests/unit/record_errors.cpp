@@ -1,0 +1,246 @@
+// Every mistake has its own code and a message that names op and sizes, and leaves the graph as it was.
+#include "record/graph.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace brontes;
+using record::ElementwiseOp;
+using record::Graph;
+using record::ReduceOp;
+using record::ValueId;
+
+namespace {
+
+// Everything of a graph that an op could have changed.
+struct Snapshot {
+  std::size_t values, nodes, uploads;
+  std::vector<std::uint32_t> consumers;
+
+  explicit Snapshot(const Graph& graph)
+      : values(graph.values().size()), nodes(graph.nodes().size()), uploads(graph.uploads().size()) {
+    for (const record::Value& v : graph.values()) consumers.push_back(v.consumers);
+  }
+  friend bool operator==(const Snapshot&, const Snapshot&) = default;
+};
+
+// A graph with operands of many shapes, and the checks every failing call must pass.
+struct Fixture {
+  static constexpr std::uint64_t limit = 4000;  // bytes
+  Graph graph{limit};
+  ValueId two_three = upload(Shape(2, 3));
+  ValueId four = upload(Shape(4));
+  ValueId empty = upload(Shape(0));
+  ValueId cube = upload(Shape(2, 2, 3));
+
+  ValueId upload(const Shape& shape) {
+    const std::vector<float> data(shape.count());
+    return graph.upload(data, shape).value();
+  }
+
+  template <class Call>
+  void fails(Errc code, std::initializer_list<const char*> parts, Call call) {
+    const Snapshot before(graph);
+    const Error error = error_of(call());
+    CHECK(to_string(error.code) == std::string(to_string(code)));
+    INFO(error.message);
+    for (const char* part : parts) {
+      INFO("expected: " << part);
+      CHECK(error.message.find(part) != std::string::npos);
+    }
+    CHECK(Snapshot(graph) == before);
+  }
+
+  Result<ValueId> binary(ElementwiseOp op, ValueId x, ValueId y) {
+    const ValueId inputs[] = {x, y};
+    return graph.elementwise(op, inputs);
+  }
+
+ private:
+  static Error error_of(const Result<ValueId>& result) { return result.error(); }
+  static Error error_of(const Error& error) { return error; }
+};
+
+constexpr std::uint64_t two_to_33 = std::uint64_t{1} << 33;
+
+}  // namespace
+
+TEST_CASE("upload: null data", "[record][errors]") {
+  Fixture f;
+  f.fails(Errc::null_data, {"upload", "5"}, [&] { return f.graph.upload({nullptr, 5}, {}); });
+  f.fails(Errc::null_data, {"upload", "5"}, [&] { return f.graph.upload({nullptr, 5}, Shape(5)); });
+}
+
+TEST_CASE("upload: no data and no shape", "[record][errors]") {
+  Fixture f;
+  f.fails(Errc::empty_input, {"upload", "{0}"}, [&] { return f.graph.upload({}, {}); });
+}
+
+TEST_CASE("upload: data that does not fill the shape", "[record][errors]") {
+  Fixture f;
+  const std::vector<float> data(5);
+  f.fails(Errc::shape_mismatch, {"upload", "5", "[2, 3]", "6"}, [&] { return f.graph.upload(data, Shape(2, 3)); });
+  f.fails(Errc::shape_mismatch, {"upload", "0", "[7]"}, [&] { return f.graph.upload({}, Shape(7)); });
+}
+
+TEST_CASE("upload and fill: a shape no op accepts", "[record][errors]") {
+  Fixture f;
+  const std::vector<float> data(5);
+  f.fails(Errc::invalid_argument, {"upload", "1 to 4"}, [&] { return f.graph.upload(data, Shape(-5)); });
+  f.fails(Errc::invalid_argument, {"upload", "1 to 4"}, [&] { return f.graph.upload(data, Shape(1, 1, 1, 1, 5)); });
+  f.fails(Errc::invalid_argument, {"fill", "1 to 4"}, [&] { return f.graph.fill(0, Shape(3, -1)); });
+  f.fails(Errc::invalid_argument, {"fill", "1 to 4"}, [&] { return f.graph.fill(0, Shape()); });
+}
+
+TEST_CASE("a tensor past the device's range names the limit", "[record][errors]") {
+  Fixture f;
+  const std::vector<float> data(1001);
+  f.fails(Errc::limit_exceeded, {"upload", "[1001]", "4004", "4000", "maxStorageBufferRange"},
+          [&] { return f.graph.upload(data, {}); });
+  f.fails(Errc::limit_exceeded, {"fill", "[1001]", "maxStorageBufferRange"},
+          [&] { return f.graph.fill(0, Shape(1001)); });
+  CHECK(f.graph.fill(0, Shape(1000)));
+
+  const ValueId column = f.upload(Shape(100, 1));
+  const ValueId row = f.upload(Shape(100));
+  f.fails(Errc::limit_exceeded, {"add", "[100, 100]", "40000", "maxStorageBufferRange"},
+          [&] { return f.binary(ElementwiseOp::add, column, row); });
+  f.fails(Errc::limit_exceeded, {"matmul", "[100, 100]", "maxStorageBufferRange"},
+          [&] { return f.graph.matmul(column, row, 100, 1, 100, {}); });
+}
+
+TEST_CASE("a size past 64 bits is an overflow, not a small tensor", "[record][errors]") {
+  Fixture f;
+  f.fails(Errc::size_overflow, {"fill", "8589934592"}, [&] { return f.graph.fill(0, Shape(two_to_33, two_to_33)); });
+  // 2^62 elements fit in 64 bits, their bytes do not.
+  f.fails(Errc::size_overflow, {"fill"}, [&] { return f.graph.fill(0, Shape(std::uint64_t{1} << 62)); });
+  CHECK(f.graph.fill(0, Shape(two_to_33, two_to_33, 0)));
+}
+
+TEST_CASE("elementwise: shapes that do not fit", "[record][errors]") {
+  Fixture f;
+  f.fails(Errc::shape_mismatch, {"add", "[2, 3]", "[4]"},
+          [&] { return f.binary(ElementwiseOp::add, f.two_three, f.four); });
+  f.fails(Errc::shape_mismatch, {"mul", "[4]", "[2, 3]"},
+          [&] { return f.binary(ElementwiseOp::mul, f.four, f.two_three); });
+  f.fails(Errc::shape_mismatch, {"sub", "[4]", "[0]"}, [&] { return f.binary(ElementwiseOp::sub, f.four, f.empty); });
+}
+
+TEST_CASE("elementwise: broadcasting between dims of one operand is refused by name", "[record][errors]") {
+  Fixture f;
+  const ValueId holed = f.upload(Shape(2, 1, 3));
+  f.fails(Errc::shape_mismatch, {"max", "[2, 2, 3]", "[2, 1, 3]", "not supported"},
+          [&] { return f.binary(ElementwiseOp::max, f.cube, holed); });
+}
+
+TEST_CASE("clamp: bounds the wrong way round, and NaN bounds", "[record][errors]") {
+  Fixture f;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto clamp = [&](float low, float high) {
+    return f.graph.elementwise(ElementwiseOp::clamp, {&f.four, 1}, low, high);
+  };
+  f.fails(Errc::invalid_argument, {"clamp", "2.0", "1.0"}, [&] { return clamp(2, 1); });
+  f.fails(Errc::invalid_argument, {"clamp", "nan"}, [&] { return clamp(nan, 1); });
+  f.fails(Errc::invalid_argument, {"clamp", "nan"}, [&] { return clamp(1, nan); });
+  CHECK(clamp(1, 1));
+}
+
+TEST_CASE("reduce: dot of different lengths", "[record][errors]") {
+  Fixture f;
+  const ValueId inputs[] = {f.two_three, f.four};
+  f.fails(Errc::shape_mismatch, {"dot", "[2, 3]", "[4]", "6 and 4"},
+          [&] { return f.graph.reduce(ReduceOp::dot, inputs); });
+}
+
+TEST_CASE("reduce: max and min of nothing", "[record][errors]") {
+  Fixture f;
+  f.fails(Errc::empty_input, {"max", "[0]"}, [&] { return f.graph.reduce(ReduceOp::max, {&f.empty, 1}); });
+  f.fails(Errc::empty_input, {"min", "[0]"}, [&] { return f.graph.reduce(ReduceOp::min, {&f.empty, 1}); });
+}
+
+TEST_CASE("matmul: operands of more than two dims", "[record][errors]") {
+  Fixture f;
+  f.fails(Errc::shape_mismatch, {"matmul", "[2, 2, 3]", "[2, 3]"},
+          [&] { return f.graph.matmul(f.cube, f.two_three, {}); });
+  f.fails(Errc::shape_mismatch, {"matmul", "[2, 2, 3]"}, [&] { return f.graph.matmul(f.two_three, f.cube, {}); });
+}
+
+TEST_CASE("matmul: inner sizes that differ, by layout", "[record][errors]") {
+  Fixture f;
+  MatmulOptions weights;
+  weights.layout = Layout::nk;
+  f.fails(Errc::shape_mismatch, {"matmul", "[2, 3]", "[K, N]", "3 and 2"},
+          [&] { return f.graph.matmul(f.two_three, f.two_three, {}); });
+  CHECK(f.graph.matmul(f.two_three, f.two_three, weights));
+  f.fails(Errc::shape_mismatch, {"matmul", "[2, 3]", "[4]", "[N, K]", "3 and 4"},
+          [&] { return f.graph.matmul(f.two_three, f.four, weights); });
+}
+
+TEST_CASE("matmul: sizes the operands do not have", "[record][errors]") {
+  Fixture f;
+  f.fails(Errc::shape_mismatch, {"matmul", "m = 2, k = 3, n = 2", "6 and 6", "6 and 4"},
+          [&] { return f.graph.matmul(f.two_three, f.four, 2, 3, 2, {}); });
+  f.fails(Errc::shape_mismatch, {"matmul", "m = 2, k = 2, n = 2", "4 and 4", "6 and 4"},
+          [&] { return f.graph.matmul(f.two_three, f.four, 2, 2, 2, {}); });
+}
+
+TEST_CASE("matmul: products past 64 bits, also where they wrap to the right size", "[record][errors]") {
+  Fixture f;
+  constexpr std::uint64_t two_to_32 = std::uint64_t{1} << 32;
+  // m * k is 2^64, which is 0 in 64 bits: just what an empty operand has.
+  f.fails(Errc::size_overflow, {"matmul", "m = 4294967296", "64 bits"},
+          [&] { return f.graph.matmul(f.empty, f.empty, two_to_32, two_to_32, 0, {}); });
+  f.fails(Errc::size_overflow, {"matmul", "n = 4294967296", "64 bits"},
+          [&] { return f.graph.matmul(f.empty, f.empty, 0, two_to_32, two_to_32, {}); });
+  f.fails(Errc::size_overflow, {"matmul", "k = 0", "64 bits"},
+          [&] { return f.graph.matmul(f.empty, f.empty, two_to_32, 0, two_to_32, {}); });
+  // m * k is 2^64 + 6, and the operand has 6 elements.
+  f.fails(Errc::size_overflow, {"matmul", "64 bits"},
+          [&] { return f.graph.matmul(f.two_three, f.four, (std::uint64_t{1} << 63) + 3, 2, 2, {}); });
+}
+
+TEST_CASE("matmul: gemv forced for several rows", "[record][errors]") {
+  Fixture f;
+  MatmulOptions options;
+  options.kernel = MatmulKernel::gemv;
+  options.layout = Layout::nk;
+  f.fails(Errc::invalid_argument, {"matmul", "m = 2, k = 3, n = 2", "gemv"},
+          [&] { return f.graph.matmul(f.two_three, f.two_three, options); });
+}
+
+TEST_CASE("store: another number of elements than the buffer", "[record][errors]") {
+  Fixture f;
+  f.fails(Errc::shape_mismatch, {"store", "[2, 3]", "[5]"}, [&] { return f.graph.store(f.two_three, 0, Shape(5)); });
+  CHECK_FALSE(f.graph.store(f.two_three, 0, Shape(6)));
+}
+
+TEST_CASE("a value of an earlier execution that was not kept cannot be used by any op", "[record][errors]") {
+  Fixture f;
+  const ValueId kept = f.graph.elementwise(ElementwiseOp::relu, {&f.two_three, 1}).value();
+  const Graph::Residence residence{kept, 0, 0};
+  f.graph.executed({&residence, 1});
+
+  const ValueId gone = f.two_three;
+  const ValueId pair[] = {kept, gone};
+  const auto parts = {"%0", "[2, 3]", "keep()"};
+  f.fails(Errc::not_kept, parts, [&] { return f.graph.elementwise(ElementwiseOp::relu, {&gone, 1}); });
+  f.fails(Errc::not_kept, {"add"}, [&] { return f.graph.elementwise(ElementwiseOp::add, pair); });
+  f.fails(Errc::not_kept, {"sum"}, [&] { return f.graph.reduce(ReduceOp::sum, {&gone, 1}); });
+  f.fails(Errc::not_kept, {"dot"}, [&] { return f.graph.reduce(ReduceOp::dot, pair); });
+  f.fails(Errc::not_kept, {"matmul"}, [&] { return f.graph.matmul(kept, gone, 3, 2, 3, {}); });
+  f.fails(Errc::not_kept, {"store"}, [&] { return f.graph.store(gone, 0, Shape(2, 3)); });
+  CHECK(f.graph.elementwise(ElementwiseOp::relu, {&kept, 1}));
+}
+
+TEST_CASE("a graph is usable after a mistake", "[record][errors]") {
+  Fixture f;
+  CHECK_FALSE(f.binary(ElementwiseOp::add, f.two_three, f.four));
+  const auto sum = f.binary(ElementwiseOp::add, f.two_three, f.two_three);
+  REQUIRE(sum);
+  CHECK(f.graph.values()[*sum].shape == Shape(2, 3));
+}

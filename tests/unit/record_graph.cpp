@@ -1,0 +1,196 @@
+// Recording: what each op adds to the graph.
+#include "record/graph.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace brontes;
+using record::ElementwiseOp;
+using record::Graph;
+using record::ReduceOp;
+using record::ValueId;
+
+namespace {
+
+constexpr std::uint64_t plenty = std::uint64_t{1} << 30;
+
+ValueId upload(Graph& graph, const Shape& shape) {
+  const std::vector<float> data(shape.count(), 1.0f);
+  return graph.upload(data, shape).value();
+}
+
+ValueId binary(Graph& graph, ElementwiseOp op, ValueId x, ValueId y) {
+  const ValueId inputs[] = {x, y};
+  return graph.elementwise(op, inputs).value();
+}
+
+ValueId unary(Graph& graph, ElementwiseOp op, ValueId x, float p = 0, float q = 0) {
+  return graph.elementwise(op, {&x, 1}, p, q).value();
+}
+
+}  // namespace
+
+TEST_CASE("an upload copies its data, so that the caller may change it", "[record]") {
+  Graph graph(plenty);
+  std::vector<float> data{1, 2, 3};
+  const ValueId x = graph.upload(data, {}).value();
+  data[0] = 9;
+  CHECK(graph.values()[x].shape == Shape(3));
+  REQUIRE(graph.uploads().size() == 1);
+  CHECK(graph.uploads()[0].value == x);
+  CHECK(graph.uploads()[0].data[0] == 1);
+}
+
+TEST_CASE("an upload without elements needs a shape and holds no data", "[record]") {
+  Graph graph(plenty);
+  const ValueId x = graph.upload({}, Shape(3, 0)).value();
+  CHECK(graph.values()[x].shape == Shape(3, 0));
+  CHECK(graph.values()[x].bytes() == 0);
+  CHECK(graph.uploads()[0].data == nullptr);
+}
+
+TEST_CASE("an import lies in its resource and is no upload", "[record]") {
+  Graph graph(plenty);
+  const ValueId x = graph.import(Shape(2, 2), 7);
+  CHECK(graph.values()[x].resource == 7);
+  CHECK(graph.uploads().empty());
+  CHECK(graph.nodes().empty());
+}
+
+TEST_CASE("an elementwise result has the shape its operands broadcast to", "[record]") {
+  Graph graph(plenty);
+  const ValueId matrix = upload(graph, Shape(2, 3));
+  const ValueId row = upload(graph, Shape(3));
+  const ValueId column = upload(graph, Shape(2, 1));
+  CHECK(graph.values()[binary(graph, ElementwiseOp::add, matrix, row)].shape == Shape(2, 3));
+  CHECK(graph.values()[binary(graph, ElementwiseOp::add, row, matrix)].shape == Shape(2, 3));
+  CHECK(graph.values()[binary(graph, ElementwiseOp::mul, column, row)].shape == Shape(2, 3));
+  CHECK(graph.values()[unary(graph, ElementwiseOp::relu, column)].shape == Shape(2, 1));
+}
+
+TEST_CASE("every elementwise op records its name, operands and scalars", "[record]") {
+  struct Row {
+    const char* name;
+    std::uint32_t code;
+    std::uint8_t arity, scalars;
+  };
+  constexpr Row rows[] = {
+#define BRONTES_OP(name, code, arity, scalars, formula) {#name, code, arity, scalars},
+#include "elementwise.def"
+#undef BRONTES_OP
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    const auto op = static_cast<ElementwiseOp>(row.code);
+    CHECK(record::info(op).arity == row.arity);
+    CHECK(record::info(op).scalars == row.scalars);
+    Graph graph(plenty);
+    const ValueId inputs[] = {upload(graph, Shape(2)), upload(graph, Shape(2))};
+    const auto y =
+        row.arity == 0 ? graph.fill(0.25f, Shape(2)) : graph.elementwise(op, {inputs, row.arity}, 0.25f, 0.5f);
+    REQUIRE(y);
+    const record::Node& node = graph.nodes().back();
+    CHECK(std::string(record::name(node)) == row.name);
+    CHECK(node.output == *y);
+    CHECK(node.elementwise.p == 0.25f);
+    REQUIRE(node.input_count == row.arity);
+    for (std::size_t i = 0; i < row.arity; ++i) CHECK(node.inputs[i] == inputs[i]);
+  }
+}
+
+TEST_CASE("a reduction of any shape is one element", "[record]") {
+  Graph graph(plenty);
+  const ValueId x = upload(graph, Shape(2, 3));
+  const ValueId flat = upload(graph, Shape(6));
+  const ValueId pair[] = {x, flat};
+  CHECK(graph.values()[graph.reduce(ReduceOp::sum, {&x, 1}).value()].shape == Shape(1));
+  CHECK(graph.values()[graph.reduce(ReduceOp::dot, pair).value()].shape == Shape(1));
+  CHECK(std::string(record::name(graph.nodes().back())) == "dot");
+}
+
+TEST_CASE("sum and dot of nothing are allowed", "[record]") {
+  Graph graph(plenty);
+  const ValueId empty = upload(graph, Shape(0));
+  const ValueId pair[] = {empty, empty};
+  CHECK(graph.reduce(ReduceOp::sum, {&empty, 1}));
+  CHECK(graph.reduce(ReduceOp::dot, pair));
+}
+
+TEST_CASE("matmul infers its sizes from the shapes, in both layouts", "[record]") {
+  Graph graph(plenty);
+  struct Case {
+    Shape a, b;
+    Layout layout;
+    std::uint64_t m, k, n;
+  };
+  const Case cases[] = {
+      {Shape(2, 3), Shape(3, 5), Layout::kn, 2, 3, 5}, {Shape(2, 3), Shape(5, 3), Layout::nk, 2, 3, 5},
+      {Shape(3), Shape(3, 5), Layout::kn, 1, 3, 5},    {Shape(3), Shape(5, 3), Layout::nk, 1, 3, 5},
+      {Shape(2, 3), Shape(3), Layout::kn, 2, 3, 1},    {Shape(2, 3), Shape(3), Layout::nk, 2, 3, 1},
+      {Shape(0, 3), Shape(3, 5), Layout::kn, 0, 3, 5}, {Shape(2, 0), Shape(0, 5), Layout::kn, 2, 0, 5},
+      {Shape(2, 3), Shape(0, 3), Layout::nk, 2, 3, 0},
+  };
+  for (const Case& c : cases) {
+    MatmulOptions options;
+    options.layout = c.layout;
+    options.alpha = 0.5f;
+    INFO(to_string(c.a) << " x " << to_string(c.b));
+    const auto y = graph.matmul(upload(graph, c.a), upload(graph, c.b), options);
+    REQUIRE(y);
+    CHECK(graph.values()[*y].shape == Shape(c.m, c.n));
+    const record::MatmulNode& node = graph.nodes().back().matmul;
+    CHECK((node.m == c.m && node.k == c.k && node.n == c.n));
+    CHECK(node.layout == c.layout);
+    CHECK(node.alpha == 0.5f);
+  }
+}
+
+TEST_CASE("matmul with sizes takes flat operands", "[record]") {
+  Graph graph(plenty);
+  const auto y = graph.matmul(upload(graph, Shape(6)), upload(graph, Shape(15)), 2, 3, 5, {});
+  REQUIRE(y);
+  CHECK(graph.values()[*y].shape == Shape(2, 5));
+}
+
+TEST_CASE("consumers counts every use, also twice by one op and by a store", "[record]") {
+  Graph graph(plenty);
+  const ValueId x = upload(graph, Shape(2));
+  CHECK(graph.values()[x].consumers == 0);
+  unary(graph, ElementwiseOp::relu, x);
+  CHECK(graph.values()[x].consumers == 1);
+  const ValueId y = binary(graph, ElementwiseOp::add, x, x);
+  CHECK(graph.values()[x].consumers == 3);
+  CHECK(graph.values()[y].consumers == 0);
+  CHECK_FALSE(graph.store(y, 0, Shape(2)));
+  CHECK(graph.values()[y].consumers == 1);
+}
+
+TEST_CASE("what nobody consumed can be read, and what was kept", "[record]") {
+  Graph graph(plenty);
+  const ValueId x = upload(graph, Shape(2));
+  const ValueId y = unary(graph, ElementwiseOp::relu, x);
+  CHECK(graph.readable(y, false));
+  CHECK_FALSE(graph.readable(x, false));
+  CHECK(graph.readable(x, true));
+  graph.keep(x);
+  CHECK(graph.readable(x, false));
+}
+
+TEST_CASE("executed() ends what is pending and says where kept values lie", "[record]") {
+  Graph graph(plenty);
+  const ValueId x = upload(graph, Shape(2));
+  const ValueId y = unary(graph, ElementwiseOp::relu, x);
+  const Graph::Residence residence{y, 4, 256};
+  graph.executed({&residence, 1});
+  CHECK(graph.uploads().empty());
+  CHECK(graph.first_pending_value() == 2);
+  CHECK(graph.first_pending_node() == 1);
+  CHECK(graph.values()[y].resource == 4);
+  CHECK(graph.values()[y].offset == 256);
+  const ValueId z = unary(graph, ElementwiseOp::neg, y);
+  CHECK(z == 2);
+  CHECK(graph.nodes().back().inputs[0] == y);
+}

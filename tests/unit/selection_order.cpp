@@ -1,0 +1,186 @@
+// Choosing a device, for every list of devices there can be; and what planning may use of it.
+#include "vk/physical_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace brontes;
+using vk::choose_device;
+
+namespace {
+
+constexpr DeviceType best_first[] = {DeviceType::discrete_gpu, DeviceType::integrated_gpu, DeviceType::virtual_gpu,
+                                     DeviceType::cpu, DeviceType::other};
+
+std::size_t place(DeviceType type) {
+  std::size_t i = 0;
+  while (best_first[i] != type) ++i;
+  return i;
+}
+
+DeviceInfo device(std::uint32_t index, DeviceType type, bool suitable) {
+  DeviceInfo info;
+  info.index = index;
+  info.name = "device " + std::string(1, static_cast<char>('a' + index));
+  info.type = type;
+  info.uuid.fill(static_cast<std::uint8_t>(0xa0 + index));
+  info.suitable = suitable;
+  if (!suitable) info.unsuitable_because = "reason " + std::to_string(index);
+  return info;
+}
+
+// Every list of `size` devices, of every type, suitable or not.
+std::vector<std::vector<DeviceInfo>> all_lists(std::uint32_t size) {
+  std::vector<std::vector<DeviceInfo>> lists{{}};
+  for (std::uint32_t i = 0; i < size; ++i) {
+    std::vector<std::vector<DeviceInfo>> longer;
+    for (const auto& list : lists) {
+      for (const DeviceType type : best_first) {
+        for (const bool suitable : {false, true}) {
+          longer.push_back(list);
+          longer.back().push_back(device(i, type, suitable));
+        }
+      }
+    }
+    lists = std::move(longer);
+  }
+  return lists;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+vk::PhysicalDevice physical() {
+  vk::PhysicalDevice device;
+  device.info.type = DeviceType::discrete_gpu;
+  device.info.max_group_count = {1000, 2000, 3000};
+  device.info.max_group_invocations = 512;
+  device.info.max_shared_bytes = 32768;
+  device.info.max_storage_range = 1u << 30;
+  device.info.subgroup_size = 64;
+  device.limits.minStorageBufferOffsetAlignment = 64;
+  return device;
+}
+
+}  // namespace
+
+TEST_CASE("of all lists of three devices the first of the best suitable type is chosen", "[selection]") {
+  for (const bool allow_cpu : {false, true}) {
+    for (const auto& devices : all_lists(3)) {
+      const DeviceInfo* best = nullptr;
+      for (const DeviceInfo& d : devices) {
+        if (!d.suitable || (!allow_cpu && d.type == DeviceType::cpu)) continue;
+        if (best == nullptr || place(d.type) < place(best->type)) best = &d;
+      }
+      const auto chosen = choose_device(devices, "", allow_cpu);
+      REQUIRE(chosen.has_value() == (best != nullptr));
+      if (best != nullptr) REQUIRE(*chosen == best->index);
+    }
+  }
+}
+
+TEST_CASE("a refusal lists every device with its reason", "[selection]") {
+  for (const auto& devices : all_lists(2)) {
+    for (const char* wish : {"", "0", "device b", "no such"}) {
+      const auto chosen = choose_device(devices, wish, false);
+      if (chosen) {
+        REQUIRE((devices[*chosen].suitable && devices[*chosen].type != DeviceType::cpu));
+        continue;
+      }
+      const Error error = chosen.error();
+      REQUIRE(error.code == Errc::no_device);
+      for (const DeviceInfo& d : devices) {
+        REQUIRE(contains(error.message, d.name));
+        if (!d.suitable) REQUIRE(contains(error.message, d.unsuitable_because));
+        if (d.suitable && d.type == DeviceType::cpu) REQUIRE(contains(error.message, "CPU drivers are not allowed"));
+      }
+    }
+  }
+}
+
+TEST_CASE("no devices at all is an error, whatever is wished for", "[selection]") {
+  for (const char* wish : {"", "0", "x", "a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0"}) {
+    CHECK(choose_device({}, wish, true).error().code == Errc::no_device);
+  }
+}
+
+TEST_CASE("a wish beats the order of types", "[selection]") {
+  const std::vector<DeviceInfo> devices{device(0, DeviceType::discrete_gpu, true), device(1, DeviceType::cpu, true)};
+  CHECK(choose_device(devices, "1", true).value() == 1);
+  CHECK(choose_device(devices, "DEVICE B", true).value() == 1);
+  CHECK(choose_device(devices, "A1a1a1a1-a1a1-a1a1-a1a1-a1a1a1a1a1a1", true).value() == 1);
+}
+
+TEST_CASE("a wish does not override allow_cpu", "[selection]") {
+  const std::vector<DeviceInfo> devices{device(0, DeviceType::discrete_gpu, true), device(1, DeviceType::cpu, true)};
+  for (const char* wish : {"1", "device b", "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1"}) {
+    const Error error = choose_device(devices, wish, false).error();
+    CHECK(error.code == Errc::no_device);
+    CHECK(contains(error.message, "CPU drivers are not allowed"));
+  }
+}
+
+TEST_CASE("traits are the device's own limits", "[selection]") {
+  const plan::Traits traits = vk::traits_of(physical(), {});
+  CHECK(traits.max_group_count == std::array<std::uint32_t, 3>{1000, 2000, 3000});
+  CHECK(traits.max_group_invocations == 512);
+  CHECK(traits.max_shared_bytes == 32768);
+  CHECK(traits.max_storage_range == 1u << 30);
+  CHECK(traits.storage_alignment == 64);
+  CHECK(traits.subgroup_size == 64);
+  CHECK_FALSE(traits.cpu);
+  CHECK(traits.max_loop_iterations == ~std::uint64_t{0});
+}
+
+TEST_CASE("simulated limits lower traits and never raise them", "[selection]") {
+  SimulatedLimits low;
+  low.max_group_count = 1500;
+  low.max_group_invocations = 64;
+  low.max_shared_bytes = 1024;
+  low.max_storage_range = 4096;
+  low.max_loop_iterations = 77;
+  const plan::Traits lowered = vk::traits_of(physical(), low);
+  CHECK(lowered.max_group_count == std::array<std::uint32_t, 3>{1000, 1500, 1500});
+  CHECK(lowered.max_group_invocations == 64);
+  CHECK(lowered.max_shared_bytes == 1024);
+  CHECK(lowered.max_storage_range == 4096);
+  CHECK(lowered.max_loop_iterations == 77);
+
+  SimulatedLimits high;
+  high.max_group_count = high.max_group_invocations = high.max_shared_bytes = 0xffffffff;
+  high.max_storage_range = ~std::uint64_t{0};
+  const plan::Traits same = vk::traits_of(physical(), high);
+  CHECK(same.max_group_count == std::array<std::uint32_t, 3>{1000, 2000, 3000});
+  CHECK(same.max_group_invocations == 512);
+  CHECK(same.max_shared_bytes == 32768);
+  CHECK(same.max_storage_range == 1u << 30);
+}
+
+TEST_CASE("old lavapipe gets a loop allowance, other drivers and newer ones none", "[selection]") {
+  vk::PhysicalDevice device = physical();
+  device.info.type = DeviceType::cpu;
+  device.driver_id = VK_DRIVER_ID_MESA_LLVMPIPE;
+  device.info.driver_version = VK_MAKE_API_VERSION(0, 22, 3, 6);
+  CHECK(vk::traits_of(device, {}).max_loop_iterations < 65535);
+  CHECK(vk::traits_of(device, {}).cpu);
+  SimulatedLimits high;
+  high.max_loop_iterations = 0xffffffff;
+  CHECK(vk::traits_of(device, high).max_loop_iterations < 65535);
+  device.info.driver_version = VK_MAKE_API_VERSION(0, 25, 0, 7);
+  CHECK(vk::traits_of(device, {}).max_loop_iterations == ~std::uint64_t{0});
+  device.driver_id = VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
+  device.info.driver_version = VK_MAKE_API_VERSION(0, 5, 0, 0);
+  CHECK(vk::traits_of(device, {}).max_loop_iterations == ~std::uint64_t{0});
+}
+
+TEST_CASE("alignment in the arena holds a vec4, and a subgroup is never empty", "[selection]") {
+  vk::PhysicalDevice device = physical();
+  device.limits.minStorageBufferOffsetAlignment = 4;
+  device.info.subgroup_size = 0;
+  CHECK(vk::traits_of(device, {}).storage_alignment == 16);
+  CHECK(vk::traits_of(device, {}).subgroup_size == 1);
+}
