@@ -195,35 +195,20 @@ Tensor Batch::import_buffer(const Buffer& buffer) {
 
 Tensor Batch::fill(float value, Shape shape) { return state_->finish(state_->graph.fill(value, shape)); }
 
-#define BRONTES_UNARY(op) \
+// One method per row of the table, by its tensor and scalar operands. fill() has no operand to take a
+// shape from and is above.
+#define BRONTES_METHOD_0_1(op)
+#define BRONTES_METHOD_1_0(op) \
   Tensor Batch::op(Tensor x) { return state_->elementwise(ElementwiseOp::op, 0, 0, x); }
-BRONTES_UNARY(relu)
-BRONTES_UNARY(neg)
-BRONTES_UNARY(abs)
-BRONTES_UNARY(exp)
-BRONTES_UNARY(log)
-BRONTES_UNARY(sqrt)
-BRONTES_UNARY(sigmoid)
-BRONTES_UNARY(tanh)
-BRONTES_UNARY(swish)
-BRONTES_UNARY(gelu)
-BRONTES_UNARY(gelu_tanh)
-BRONTES_UNARY(copy)
-#undef BRONTES_UNARY
-
-Tensor Batch::scale(Tensor x, float factor) { return state_->elementwise(ElementwiseOp::scale, factor, 0, x); }
-Tensor Batch::offset(Tensor x, float amount) { return state_->elementwise(ElementwiseOp::offset, amount, 0, x); }
-Tensor Batch::clamp(Tensor x, float low, float high) { return state_->elementwise(ElementwiseOp::clamp, low, high, x); }
-
-#define BRONTES_BINARY(op) \
+#define BRONTES_METHOD_1_1(op) \
+  Tensor Batch::op(Tensor x, float p) { return state_->elementwise(ElementwiseOp::op, p, 0, x); }
+#define BRONTES_METHOD_1_2(op) \
+  Tensor Batch::op(Tensor x, float p, float q) { return state_->elementwise(ElementwiseOp::op, p, q, x); }
+#define BRONTES_METHOD_2_0(op) \
   Tensor Batch::op(Tensor x, Tensor y) { return state_->elementwise(ElementwiseOp::op, 0, 0, x, y); }
-BRONTES_BINARY(add)
-BRONTES_BINARY(sub)
-BRONTES_BINARY(mul)
-BRONTES_BINARY(div)
-BRONTES_BINARY(min)
-BRONTES_BINARY(max)
-#undef BRONTES_BINARY
+#define BRONTES_OP(name, code, arity, scalars, formula) BRONTES_METHOD_##arity##_##scalars(name)
+#include "elementwise.def"
+#undef BRONTES_OP
 
 Tensor Batch::sum(Tensor x) { return state_->reduce(ReduceOp::sum, x); }
 Tensor Batch::dot(Tensor x, Tensor y) { return state_->reduce(ReduceOp::dot, x, y); }

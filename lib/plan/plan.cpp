@@ -194,7 +194,8 @@ Result<Plan> make_plan(const record::Graph& graph, const Traits& traits, const P
   const auto& reserved = memory.reservations();
   const auto first_temporary = std::lower_bound(reserved.begin(), reserved.end(), plan.readback_end,
                                                 [](const Region& r, std::uint64_t at) { return r.offset < at; });
-  const Span<const Region> temporaries(&*first_temporary, static_cast<std::size_t>(reserved.end() - first_temporary));
+  const Span<const Region> temporaries(reserved.data() + (first_temporary - reserved.begin()),
+                                       static_cast<std::size_t>(reserved.end() - first_temporary));
   if (options.reuse_memory && !temporaries.empty()) {
     plan.arena_bytes = reuse_memory(plan.dispatches, temporaries, traits.storage_alignment);
     order(plan.dispatches, plan.barriers);  // memory that changes hands has hazards of its own

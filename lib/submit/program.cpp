@@ -10,16 +10,6 @@ namespace brontes::submit {
 
 using encode::Stage;
 
-namespace {
-
-void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) {
-  std::uint64_t seen = value;
-  while (seen < to && !value.compare_exchange_weak(seen, to)) {
-  }
-}
-
-}  // namespace
-
 void add(BatchStats& stats, const BatchStats& more) {
   stats.dropped_operations += more.dropped_operations;
   stats.fused_operations += more.fused_operations;

@@ -48,7 +48,7 @@ bool Queue::reached(std::uint64_t value) const {
   if (value <= reached_) return true;
   std::uint64_t now = 0;
   if (context_.vk().vkGetSemaphoreCounterValue(context_.device(), timeline_.get(), &now) != VK_SUCCESS) return false;
-  note_reached(now);
+  raise(reached_, now);
   return value <= now;
 }
 
@@ -62,7 +62,7 @@ Error Queue::wait(std::uint64_t value, std::uint64_t nanoseconds) const {
   if (Error e = vk::check(context_.vk().vkWaitSemaphores(context_.device(), &info, nanoseconds), "vkWaitSemaphores")) {
     return e;
   }
-  note_reached(value);
+  raise(reached_, value);
   return {};
 }
 
@@ -71,9 +71,9 @@ void Queue::drain() const {
   if (wait(last_value_)) static_cast<void>(context_.vk().vkDeviceWaitIdle(context_.device()));
 }
 
-void Queue::note_reached(std::uint64_t value) const {
-  std::uint64_t seen = reached_;
-  while (seen < value && !reached_.compare_exchange_weak(seen, value)) {
+void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) {
+  std::uint64_t seen = value;
+  while (seen < to && !value.compare_exchange_weak(seen, to)) {
   }
 }
 

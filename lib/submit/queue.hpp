@@ -17,6 +17,9 @@ namespace brontes::submit {
 
 inline constexpr std::uint64_t forever = ~std::uint64_t{0};
 
+/// Makes a timeline value at least `to`.
+void raise(std::atomic<std::uint64_t>& value, std::uint64_t to);
+
 /// Thread-safety: any thread.
 class Queue {
  public:
@@ -41,8 +44,6 @@ class Queue {
   std::atomic<std::uint64_t> submits{0};
 
  private:
-  void note_reached(std::uint64_t value) const;
-
   const vk::Context& context_;
   VkQueue queue_ = VK_NULL_HANDLE;
   vk::Semaphore timeline_;

@@ -6,15 +6,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 namespace brontes::submit {
 namespace {
 
 constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20;
 
-// Records with `record(commands)`, submits and waits.
+// Records with `record(encoder)`, submits and waits. `used` is what the commands touch: it outlives them
+// even when the wait fails.
 template <class Record>
-Error run(vk::Context& context, Record record) {
+Error run(vk::Context& context, std::initializer_list<vk::Allocation*> used, Record record) {
   auto slot = context.recycler().take_commands();
   if (!slot) return slot.error();
   encode::Encoder encoder(context, slot->buffer);
@@ -24,6 +26,7 @@ Error run(vk::Context& context, Record record) {
   auto value = context.queue().submit(slot->buffer);
   if (!value) return value.error();
   slot->last_use = *value;
+  for (vk::Allocation* memory : used) raise(memory->last_use, *value);
   context.recycler().give(std::move(*slot));
   return context.queue().wait(*value);
 }
@@ -45,7 +48,7 @@ Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std:
     const std::uint64_t now = std::min(piece_bytes, bytes - done);
     std::memcpy((*staging)->mapped(), static_cast<const std::byte*>(data) + done, now);
     if (Error e = (*staging)->flush(0, now)) return e;
-    Error e = run(context, [&](encode::Encoder& encoder) {
+    Error e = run(context, {&memory, staging->get()}, [&](encode::Encoder& encoder) {
       encoder.barrier(encode::Stage::all, encode::Stage::transfer);
       encoder.copy(**staging, 0, memory, offset + done, now);
     });
@@ -68,7 +71,7 @@ Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64
   if (!staging) return staging.error();
   for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
     const std::uint64_t now = std::min(piece_bytes, bytes - done);
-    Error e = run(context, [&](encode::Encoder& encoder) {
+    Error e = run(context, {&memory, staging->get()}, [&](encode::Encoder& encoder) {
       encoder.barrier(encode::Stage::all, encode::Stage::transfer);
       encoder.copy(memory, offset + done, **staging, 0, now);
       encoder.barrier(encode::Stage::transfer, encode::Stage::host);
@@ -85,7 +88,7 @@ Error clear(vk::Allocation& memory) {
     std::memset(memory.mapped(), 0, memory.bytes());
     return memory.flush(0, memory.bytes());
   }
-  return run(memory.context(), [&](encode::Encoder& encoder) { encoder.zero(memory); });
+  return run(memory.context(), {&memory}, [&](encode::Encoder& encoder) { encoder.zero(memory); });
 }
 
 }  // namespace brontes::submit

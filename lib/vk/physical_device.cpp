@@ -117,7 +117,8 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &ids};
   instance.table.vkGetPhysicalDeviceProperties2(handle, &properties);
   info.subgroup_size = subgroup.subgroupSize;
-  info.driver = std::string(driver.driverName) + " " + driver.driverInfo;
+  info.driver = driver.driverName;
+  if (driver.driverInfo[0] != '\0') info.driver += std::string(" ") + driver.driverInfo;
   device.driver_id = driver.driverID;
   std::memcpy(info.uuid.data(), ids.deviceUUID, 16);
   std::memcpy(device.driver_uuid.data(), ids.driverUUID, 16);

@@ -105,7 +105,7 @@ TEST_CASE_METHOD(DeviceTest, "a warm batch of the same shape creates no pipeline
     (void)batch.neg(batch.relu(batch.upload(counting(100))));
     REQUIRE_OK(batch.execute());
   }
-  CHECK(spy.calls("vkCreateComputePipelines") == 2);
+  CHECK(spy.calls("vkCreateComputePipelines") == 1);  // neg and relu share one
   CHECK(spy.calls("vkQueueSubmit") + spy.calls("vkQueueSubmit2") == 3);
 }
 
@@ -138,8 +138,14 @@ TEST_CASE_METHOD(DeviceTest, "whichever Vulkan call of an execute fails, the err
         CHECK(error.code == Errc::out_of_memory);
         CHECK(error.vk_result == out_of_device_memory);
         CHECK_FALSE(error.message.empty());
-        CHECK(batch.stats().submits == 0);
-        CHECK(batch.read(y).error().code == Errc::not_executed);
+        if (std::string(failed) == "vkWaitSemaphores") {
+          // The work is under way: a read waits for it again.
+          CHECK(batch.stats().submits == 1);
+          CHECK(read(batch, y)[299] == -299.0f);
+        } else {
+          CHECK(batch.stats().submits == 0);
+          CHECK(batch.read(y).error().code == Errc::not_executed);
+        }
       }
       REQUIRE_OK(batch.execute());
       CHECK(read(batch, y)[299] == -299.0f);
@@ -216,7 +222,10 @@ TEST_CASE_METHOD(DeviceTest, "a lost device is reported as device_lost", "[fault
     CHECK(error.code == Errc::device_lost);
     CHECK(error.vk_result == device_lost);
     CHECK(contains(error.message, function));
-    CHECK(batch.read(y).error().code == Errc::not_executed);
+    // As far as the batch knows, what was submitted may still arrive: the wait is repeated.
+    if (std::string(function) == "vkWaitSemaphores") spy.fail(function, 0, device_lost);
+    const Errc unread = std::string(function) == "vkQueueSubmit" ? Errc::not_executed : Errc::device_lost;
+    CHECK(batch.read(y).error().code == unread);
   }
 }
 

@@ -5,10 +5,16 @@
 namespace brontes::test {
 namespace {
 
-// The barriers of one execute of what `record` records.
+BatchOptions unfused() {
+  BatchOptions options;
+  options.fuse = false;
+  return options;
+}
+
+// The barriers of one unfused execute of what `record` records.
 template <class Record>
 std::uint64_t barriers_of(Record record) {
-  Batch batch(shared_device());
+  Batch batch(shared_device(), unfused());
   record(batch);
   REQUIRE_OK(batch.execute());
   return batch.stats().barriers;
@@ -33,12 +39,24 @@ TEST_CASE_METHOD(DeviceTest, "relu -> scale -> add is one submit and two transfe
   CHECK(stats.transfers_down == 1);
   CHECK(stats.bytes_up == 2 * n * sizeof(float));
   CHECK(stats.bytes_down == n * sizeof(float));
-  CHECK(stats.dispatches == 3);
-  CHECK(stats.barriers == 2);
+  CHECK(stats.dispatches == 1);
+  CHECK(stats.barriers == 0);
+  CHECK(stats.fused_operations == 2);
   CHECK(stats.arena_bytes >= 3 * n * sizeof(float));
   CHECK(stats.allocations >= 1);
   CHECK(read(batch, y)[999] == 1998.5f);
   CHECK(shared_device().stats().submits == submits + 1);
+}
+
+TEST_CASE_METHOD(DeviceTest, "without fusion every op is a dispatch, with barriers between dependent ones", "[stats]") {
+  Batch batch(shared_device(), unfused());
+  const Tensor x = batch.upload(counting(1000));
+  (void)batch.add(batch.scale(batch.relu(x), 2.f), batch.upload(std::vector<float>(1000, 0.5f)));
+  REQUIRE_OK(batch.execute());
+  CHECK(batch.stats().dispatches == 3);
+  CHECK(batch.stats().barriers == 2);
+  CHECK(batch.stats().fused_operations == 0);
+  CHECK(batch.stats().submits == 1);
 }
 
 TEST_CASE_METHOD(DeviceTest, "the same chain op by op is three submits and six transfers", "[stats]") {
@@ -117,7 +135,7 @@ TEST_CASE_METHOD(DeviceTest, "a pipeline is created once for the life of the dev
   CHECK(device.stats().pipelines_created == 0);
   std::uint64_t created = 0;
   for (int i = 0; i < 3; ++i) {
-    Batch batch(device);
+    Batch batch(device, unfused());
     const Tensor x = batch.upload(counting(64));
     (void)batch.neg(batch.relu(batch.relu(x)));
     REQUIRE_OK(batch.execute());

@@ -60,7 +60,9 @@ TEST_CASE_METHOD(DeviceTest, "threads that need a pipeline at the same moment ge
   const Device device = open_device();
   std::atomic<std::uint64_t> created{0};
   run_threads(8, [&](int id) -> std::string {
-    Batch batch(device);
+    BatchOptions unfused;
+    unfused.fuse = false;
+    Batch batch(device, unfused);
     const Tensor x = batch.upload(counting(64));
     const Tensor y = batch.keep(batch.neg(x));
     const Tensor z = batch.sum(batch.gelu(y));

@@ -151,8 +151,9 @@ class BRONTES_API Batch {
   // --- Running --------------------------------------------------------------------------------------
 
   /// Plans and encodes what was recorded since the last execute(), submits it once and waits.
-  /// Reports the first recording error, if there is one, and then runs nothing. After a failure the
-  /// batch is as it was before the call.
+  /// Reports the first recording error, if there is one, and then runs nothing. After a failure to plan,
+  /// encode or submit the batch is as it was before the call. When only the wait fails (the device is
+  /// lost, the host out of memory) the work is under way, and read() waits for it again.
   Error execute();
 
   /// execute() without the wait: read() waits, and so does Submission::wait().

@@ -1,0 +1,28 @@
+// The subcommands of the brontes command. Each gets the arguments behind its name and returns the exit
+// status.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+enum ExitStatus : int {
+  success = 0,
+  failure = 1,  // it did not work; the reason is on stderr
+  misuse = 2,   // wrong arguments
+};
+
+using Arguments = std::vector<std::string>;
+
+int demo(const Arguments& arguments);
+int devices(const Arguments& arguments);
+int explain(const Arguments& arguments);
+int version(const Arguments& arguments);
+
+extern const char* const demo_help;
+extern const char* const devices_help;
+extern const char* const explain_help;
+extern const char* const version_help;
+
+}  // namespace tool

@@ -1,0 +1,58 @@
+#include "terminal.hpp"
+
+#include "commands.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+#if defined(_WIN32)
+#  include <io.h>
+#else
+#  include <unistd.h>
+#endif
+
+namespace tool {
+namespace {
+
+bool on_terminal() {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+#if defined(_WIN32)
+  return false;
+#else
+  return isatty(STDOUT_FILENO) == 1;
+#endif
+}
+
+std::string styled(const char* code, const std::string& text) {
+  return on_terminal() ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
+}
+
+}  // namespace
+
+std::string bold(const std::string& text) { return styled("1", text); }
+std::string warning(const std::string& text) { return styled("1;33", text); }
+
+int report(const brontes::Error& error) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "brontes: %s: %s\n", brontes::to_string(error.code), error.message.c_str());
+  return failure;
+}
+
+std::string api_version(const brontes::DeviceInfo& device) {
+  const std::uint32_t packed = device.api_version;
+  return std::to_string(packed >> 22 & 0x7f) + "." + std::to_string(packed >> 12 & 0x3ff) + "." +
+         std::to_string(packed & 0xfff);
+}
+
+void print_device(const brontes::DeviceInfo& device) {
+  std::printf("Device %u: %s\n", device.index, bold(device.name).c_str());
+  std::printf("  %s, %s, Vulkan %s\n", brontes::to_string(device.type), device.driver.c_str(),
+              api_version(device).c_str());
+  if (device.type != brontes::DeviceType::cpu) return;
+  const std::string text = "!!  CPU DRIVER: no GPU is in use. Results are correct, but not GPU-fast.  !!";
+  const std::string line(text.size(), '!');
+  std::printf("\n%s\n%s\n%s\n", warning(line).c_str(), warning(text).c_str(), warning(line).c_str());
+}
+
+}  // namespace tool
