@@ -127,6 +127,7 @@ Result<plan::Plan> Batch::State::plan() const {
   planning.fuse = options.fuse;
   planning.reuse_memory = options.reuse_memory;
   planning.work_per_submit = options.work_per_submit;
+  planning.programs = &context->programs();
   return plan::make_plan(graph, context->traits(), planning);
 }
 

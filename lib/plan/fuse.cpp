@@ -363,7 +363,43 @@ class Fuser {
     return true;
   }
 
+  // What makes pipelines differ: the steps and how inputs are indexed, and behind which kind of root.
+  std::vector<std::uint32_t> key_of(const Group& group) const {
+    std::vector<std::uint32_t> key{group.root == no_node ? 0u : 1u + static_cast<std::uint32_t>(nodes_[group.root].kind)};
+    for (std::size_t s = 0; s < group.program.step_count; ++s) key.push_back(group.program.word(s));
+    for (std::size_t i = 0; i < group.program.input_count; ++i) {
+      key.push_back(static_cast<std::uint32_t>(mode_of(group.program.inputs[i].repeat, group.count)));
+    }
+    return key;
+  }
+
+  // Takes apart the groups whose programs are past the limit.
+  void split_refused() {
+    if (options_.programs == nullptr) return;
+    const std::size_t count = groups_.size();
+    for (GroupId id = 0; id < count; ++id) {
+      const bool fused = groups_[id].program.step_count > (groups_[id].root == no_node ? 1 : 0);
+      if (groups_[id].dropped || !fused || options_.programs->admit(key_of(groups_[id]))) continue;
+      const ElementwiseProgram program = groups_[id].program;
+      const std::uint32_t level = groups_[id].level;
+      groups_[id].program = {};
+      groups_[id].dropped = groups_[id].root == no_node;
+      // On one level, in recording order, which is how finish() orders them.
+      for (std::size_t s = 0; s < program.step_count; ++s) {
+        const Node& node = nodes_[program.steps[s].node];
+        Group single;
+        single.first = program.steps[s].node;
+        single.level = level;
+        single.count = graph_.values()[node.output].shape.count();
+        append(single, node);
+        group_of_[node.output] = static_cast<GroupId>(groups_.size());
+        groups_.push_back(single);
+      }
+    }
+  }
+
   Grouping finish() {
+    split_refused();
     elide_stores();
     result_.written.assign(graph_.values().size(), 0);
     for (const Group& g : groups_) {
@@ -466,6 +502,13 @@ class Fuser {
 };
 
 }  // namespace
+
+bool ProgramSet::admit(std::vector<std::uint32_t> program) {
+  std::lock_guard lock(mutex_);
+  if (known_.size() >= limit_) return known_.count(program) != 0;
+  known_.insert(std::move(program));
+  return true;
+}
 
 ElementwiseMode mode_of(const record::Repeat& repeat, std::uint64_t count) {
   if (repeat.div == 1 && repeat.mod == count) return ElementwiseMode::full;

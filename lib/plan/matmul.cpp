@@ -268,6 +268,7 @@ Error lower_matmul(Lowering& to, std::uint32_t index) {
     params.k_begin = static_cast<std::uint32_t>(k_begin);
     params.k_count = static_cast<std::uint32_t>(std::min(selected->k_chunk, op.k - k_begin));
     params.accumulate = k_begin == 0 ? 0 : 1;
+    dispatch.overwrites(Binding::c, k_begin == 0);
     if (k_begin + params.k_count == op.k) set_epilogue(to, index, dispatch, params.epilogue);
     dispatch.work = op.m * op.n * params.k_count;
     dispatch.params(params);

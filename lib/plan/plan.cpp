@@ -24,16 +24,24 @@ std::size_t Dispatch::constant_index(std::uint32_t id) const {
   return 0;
 }
 
-void Dispatch::bind_region(std::uint32_t binding, const Region& region) {
+std::size_t Dispatch::binding_index(std::uint32_t binding) const {
   const kernels::Kernel& k = kernels::get(kernel);
   for (std::size_t i = 0; i < k.bindings.size; ++i) {
-    if (k.bindings[i].binding == binding) {
-      bindings[i] = region;
-      used = static_cast<std::uint8_t>(used | 1u << i);
-      return;
-    }
+    if (k.bindings[i].binding == binding) return i;
   }
   assert(false && "the kernel has no such binding");
+  return 0;
+}
+
+void Dispatch::bind_region(std::uint32_t binding, const Region& region) {
+  const std::size_t i = binding_index(binding);
+  bindings[i] = region;
+  used = static_cast<std::uint8_t>(used | 1u << i);
+}
+
+void Dispatch::set_overwritten(std::uint32_t binding, bool yes) {
+  const auto bit = 1u << binding_index(binding);
+  overwritten = static_cast<std::uint8_t>(yes ? overwritten | bit : overwritten & ~bit);
 }
 
 void Dispatch::close() {
@@ -55,7 +63,7 @@ void Dispatch::close() {
 }
 
 bool Dispatch::reads(std::size_t binding) const noexcept {
-  return (used >> binding & 1u) != 0 && kernels::get(kernel).bindings[binding].access != kernels::Access::write;
+  return ((used & ~overwritten) >> binding & 1u) != 0 && kernels::get(kernel).bindings[binding].access != kernels::Access::write;
 }
 
 bool Dispatch::writes(std::size_t binding) const noexcept {

@@ -49,6 +49,8 @@ struct Dispatch {
   std::uint8_t binding_count = 0;
   /// Bindings the specialised kernel really touches; the others only have to be something valid.
   std::uint8_t used = 0;
+  /// Of those, the ones whose old contents it does not read, though its kernel could.
+  std::uint8_t overwritten = 0;
   std::uint8_t push_bytes = 0;
   alignas(4) std::array<std::byte, max_push_bytes> push{};
 
@@ -70,6 +72,9 @@ struct Dispatch {
     assert(sizeof(Params) == push_bytes);
     std::memcpy(push.data(), &block, sizeof(Params));
   }
+  template <class Binding>
+  requires std::is_enum_v<Binding>
+  void overwrites(Binding binding, bool yes) { set_overwritten(static_cast<std::uint32_t>(binding), yes); }
   /// Gives unused bindings a used region, so that every descriptor is valid.
   void close();
 
@@ -78,7 +83,9 @@ struct Dispatch {
 
  private:
   std::size_t constant_index(std::uint32_t id) const;
+  std::size_t binding_index(std::uint32_t binding) const;
   void bind_region(std::uint32_t binding, const Region& region);
+  void set_overwritten(std::uint32_t binding, bool yes);
 };
 
 enum class HazardKind : std::uint8_t { read_after_write, write_after_read, write_after_write };
@@ -142,6 +149,8 @@ struct PlanOptions {
   bool fuse = true;
   bool reuse_memory = true;
   std::uint64_t work_per_submit = 0;
+  /// Which fused programs are allowed; null for any.
+  ProgramSet* programs = nullptr;
 };
 
 /// Plans what is pending in the graph.

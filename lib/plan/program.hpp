@@ -6,7 +6,10 @@
 #include "record/shape.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <set>
 #include <vector>
 
 namespace brontes::plan {
@@ -50,6 +53,23 @@ struct Group {
   std::uint8_t written = 0;       // bit s: the result of step s leaves the group
   /// Elementwise steps; behind a root they are its epilogue, where register 0 is the root's result.
   ElementwiseProgram program;
+};
+
+/// The distinct fused programs a device has met, at most `limit` of them: each costs pipelines. What is
+/// not admitted runs as single ops, whose number is that of the table.
+///
+/// Thread-safety: any thread.
+class ProgramSet {
+ public:
+  explicit ProgramSet(std::size_t limit = ~std::size_t{0}) : limit_(limit) {}
+
+  /// True when the program is known, or there was room for it.
+  bool admit(std::vector<std::uint32_t> program);
+
+ private:
+  std::size_t limit_;
+  std::mutex mutex_;
+  std::set<std::vector<std::uint32_t>> known_;
 };
 
 struct Grouping {

@@ -6,7 +6,8 @@
 
 namespace brontes::vk {
 
-Context::Context() : pipelines_(*this), queue_(*this), recycler_(*this) {}
+Context::Context(const DeviceOptions& options)
+    : pipelines_(*this), queue_(*this), recycler_(*this), programs_(options.max_fused_programs) {}
 
 Result<std::shared_ptr<Context>> Context::open(const DeviceOptions& options) {
   auto instance = Instance::create(options);
@@ -23,7 +24,7 @@ Result<std::shared_ptr<Context>> Context::open(const DeviceOptions& options) {
   auto chosen = choose_device(infos, wish, options.allow_cpu);
   if (!chosen) return chosen.error();
 
-  std::shared_ptr<Context> self(new Context());
+  std::shared_ptr<Context> self(new Context(options));
   self->instance_ = *instance;
   self->physical_ = (*devices)[*chosen];
   if (Error e = self->create_device()) return e;
@@ -36,7 +37,7 @@ Result<std::shared_ptr<Context>> Context::open(const DeviceOptions& options) {
 Result<std::shared_ptr<Context>> Context::adopt(const AdoptedDevice& adopted, const DeviceOptions& options) {
   auto instance = Instance::adopt(adopted.get_instance_proc_addr, adopted.instance, options);
   if (!instance) return instance.error();
-  std::shared_ptr<Context> self(new Context());
+  std::shared_ptr<Context> self(new Context(options));
   self->instance_ = *instance;
   self->physical_ = describe(**instance, adopted.physical_device, 0);
   if (!self->physical_.info.suitable) {

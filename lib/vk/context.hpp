@@ -1,6 +1,7 @@
 // An open device: what Device, Buffer and Batch share. Objects of it keep it alive.
 #pragma once
 
+#include "plan/program.hpp"
 #include "plan/traits.hpp"
 #include "submit/queue.hpp"
 #include "vk/cache_file.hpp"
@@ -63,6 +64,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Pipelines& pipelines() noexcept { return pipelines_; }
   submit::Queue& queue() noexcept { return queue_; }
   Recycler& recycler() noexcept { return recycler_; }
+  plan::ProgramSet& programs() noexcept { return programs_; }
 
   PipelineCacheStatus cache_status() const { return cache_status_; }
   Error save_cache();
@@ -71,7 +73,7 @@ class Context : public std::enable_shared_from_this<Context> {
   void set_name(VkObjectType type, std::uint64_t object, const char* name) const;
 
  private:
-  Context();
+  explicit Context(const DeviceOptions& options);
   Error load_table();
   Error create_device();
   Error start(const DeviceOptions& options, VkQueue queue);
@@ -85,6 +87,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Pipelines pipelines_;
   submit::Queue queue_;
   Recycler recycler_;
+  plan::ProgramSet programs_;
   PipelineCacheStatus cache_status_;
   CacheIdentity cache_identity_;
   std::atomic<std::uint64_t> pipelines_saved_{0};

@@ -209,7 +209,7 @@ plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simu
   // Reserved ranges end on this alignment, so it also has to hold a vec4.
   traits.storage_alignment =
       static_cast<std::uint32_t>(std::max<VkDeviceSize>(16, device.limits.minStorageBufferOffsetAlignment));
-  traits.subgroup_size = std::max(1u, device.info.subgroup_size);
+  traits.subgroup_size = std::max(1u, lowered(device.info.subgroup_size, simulate.subgroup_size));
   traits.cpu = device.info.type == DeviceType::cpu;
   // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not. Which release between
   // them mended it is unknown, so anything before 25 is treated alike. Mesa encodes its version as

@@ -6,6 +6,7 @@
 #include <brontes/pipeline_cache.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +40,7 @@ struct SimulatedLimits {
   std::uint32_t max_shared_bytes = 0;       ///< shared memory of one workgroup
   std::uint64_t max_storage_range = 0;      ///< bytes of one tensor
   std::uint32_t max_loop_iterations = 0;    ///< loop iterations of one invocation
+  std::uint32_t subgroup_size = 0;          ///< invocations of one subgroup
   bool staged_memory = false;               ///< no mapped device memory: everything goes through staging
 };
 
@@ -58,6 +60,10 @@ struct DeviceOptions {
 
   /// Empty: validation messages go to stderr and notes are dropped.
   MessageCallback on_message;
+
+  /// Distinct fused programs that this device will build pipelines for. Further ones run unfused, as
+  /// single ops, so that a program which never repeats itself does not compile forever.
+  std::size_t max_fused_programs = 256;
 
   PipelineCacheOptions pipeline_cache;
   SimulatedLimits simulate;
