@@ -118,26 +118,24 @@ void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers) {
     };
 
     regions(&Dispatch::reads, [&](const Region& r) {
-      histories[r.resource].for_each(r.offset, r.offset + r.bytes, [&](std::uint64_t begin, const Segment& s) {
+      histories[r.resource].for_each(r.offset, r.offset + r.bytes, [&](std::uint64_t begin, Segment& s) {
         if (s.writer != nobody) {
           conflict(HazardKind::read_after_write, s.writer, {r.resource, begin, s.end - begin});
         }
-      });
-    });
-    regions(&Dispatch::writes, [&](const Region& r) {
-      histories[r.resource].for_each(r.offset, r.offset + r.bytes, [&](std::uint64_t begin, const Segment& s) {
-        const Region shared{r.resource, begin, s.end - begin};
-        for (std::uint32_t reader : s.readers) conflict(HazardKind::write_after_read, reader, shared);
-        if (s.writer != nobody) conflict(HazardKind::write_after_write, s.writer, shared);
-      });
-    });
-    regions(&Dispatch::reads, [&](const Region& r) {
-      histories[r.resource].for_each(r.offset, r.offset + r.bytes, [&](std::uint64_t, Segment& s) {
         if (s.readers.empty() || s.readers.back() != i) s.readers.push_back(i);
       });
     });
-    regions(&Dispatch::writes,
-            [&](const Region& r) { histories[r.resource].overwrite(r.offset, r.offset + r.bytes, i); });
+    regions(&Dispatch::writes, [&](const Region& r) {
+      History& history = histories[r.resource];
+      history.for_each(r.offset, r.offset + r.bytes, [&](std::uint64_t begin, const Segment& s) {
+        const Region shared{r.resource, begin, s.end - begin};
+        for (std::uint32_t reader : s.readers) {
+          if (reader != i) conflict(HazardKind::write_after_read, reader, shared);
+        }
+        if (s.writer != nobody && s.writer != i) conflict(HazardKind::write_after_write, s.writer, shared);
+      });
+      history.overwrite(r.offset, r.offset + r.bytes, i);
+    });
     join(hazards, first_hazard);
     levels = std::max(levels, dispatch.level + 1);
   }
@@ -160,6 +158,7 @@ void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers) {
     barriers[level - 1].causes.push_back(hazard);
   }
 
+  if (std::is_sorted(position.begin(), position.end())) return;
   std::vector<Dispatch> sorted(dispatches);
   for (std::uint32_t i = 0; i < dispatches.size(); ++i) sorted[position[i]] = dispatches[i];
   dispatches.swap(sorted);

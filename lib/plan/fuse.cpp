@@ -66,9 +66,8 @@ class Fuser {
     std::uint32_t store_node = no_node;
     GroupId store_group = no_group;
     bool pinned = false;
-    std::uint32_t reads = 0;
     std::uint32_t store_level = 0;
-    std::vector<GroupId> readers;  // since the last store
+    std::vector<GroupId> readers;  // if pinned, only those since the last store
   };
   void find_pinned() {
     for (std::size_t i = graph_.first_pending_node(); i < nodes_.size(); ++i) {
@@ -126,7 +125,7 @@ class Fuser {
         before.has_dependents = true;
         group.level = std::max(group.level, before.level + 1);
       }
-      use.readers.clear();
+      if (use.pinned) use.readers.clear();
     }
     group.has_dependents = pinned;
     const auto id = static_cast<GroupId>(groups_.size());
@@ -160,7 +159,6 @@ class Fuser {
     for (std::size_t k = 0; k < node.input_count; ++k) {
       if (ResourceUse* use = use_of(graph_.values()[node.inputs[k]].resource); use != nullptr) {
         use->readers.push_back(id);
-        ++use->reads;
       }
     }
     if (node.kind == NodeKind::store) {
@@ -449,35 +447,31 @@ class Fuser {
       const ValueId value = nodes_[use.store_node].inputs[0];
       const GroupId id = group_of_[value];
       if (id == no_group || consumers_[value] != 1 || readable(graph_, value, options_)) continue;
-      if (value != last_value(groups_[id]) || !old_contents_are_done_with(resource, groups_[id])) continue;
+      if (value != last_value(groups_[id]) || !old_contents_are_done_with(resource, id)) continue;
       result_.stored[value] = resource;
       groups_[use.store_group].dropped = true;
       ++result_.fused_operations;
     }
   }
 
-  bool old_contents_are_done_with(ResourceId resource, const Group& writer) const {
-    if (uses_[resource].reads == 0) return true;
-    for (const Group& g : groups_) {
-      if (g.dropped) continue;
-      bool reads = false;
-      for (std::size_t i = 0; i < g.program.input_count; ++i) {
-        const auto& in = g.program.inputs[i];
-        if (graph_.values()[in.value].resource != resource) continue;
-        reads = true;
-        // In place, element by element. Not with more outputs: a driver may load an input again after
-        // the first store, as the kernel declares its inputs free of aliases.
-        const bool same_element = in.repeat.div == 1 && in.repeat.mod == g.count;
-        if (&g == &writer && g.root == no_node && same_element && writes_only_last(g)) continue;
-        if (g.level >= writer.level) return false;
-      }
-      if (g.root != no_node && nodes_[g.root].kind != NodeKind::store) {
-        const Node& root = nodes_[g.root];
-        for (std::size_t k = 0; k < root.input_count; ++k) {
-          reads |= graph_.values()[root.inputs[k]].resource == resource;
-        }
-        if (reads && g.level >= writer.level) return false;
-      }
+  bool old_contents_are_done_with(ResourceId resource, GroupId writer) const {
+    for (GroupId reader : uses_[resource].readers) {
+      const GroupId id = resolve(reader);
+      if (id == writer && updates_in_place(groups_[id], resource)) continue;
+      if (groups_[id].level >= groups_[writer].level) return false;
+    }
+    return true;
+  }
+
+  // In place, element by element. Not with more outputs: a driver may load an input again after the
+  // first store, as the kernel declares its inputs free of aliases.
+  bool updates_in_place(const Group& group, ResourceId resource) const {
+    if (group.root != no_node || !writes_only_last(group)) return false;
+    for (std::size_t i = 0; i < group.program.input_count; ++i) {
+      const auto& in = group.program.inputs[i];
+      const record::Value& value = graph_.values()[in.value];
+      if (value.resource != resource) continue;
+      if (in.repeat.div != 1 || in.repeat.mod != group.count || value.offset != 0) return false;
     }
     return true;
   }

@@ -72,7 +72,7 @@ Error lower_reduce(Lowering& to, std::uint32_t index) {
   // Each invocation takes 16 elements per loop iteration; a chunk is a few such rounds, so that there
   // are neither more partials than needed nor too few groups to fill the device.
   const std::uint64_t round = std::uint64_t{16} * group_size;
-  const std::uint64_t most_groups = traits.cpu ? 64 : 1024;
+  const std::uint64_t most_groups = traits.cpu ? 16 : 1024;
 
   Pass pass{};
   pass.combine = combine_of(node.reduce.op);

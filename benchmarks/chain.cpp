@@ -1,0 +1,135 @@
+// relu -> scale -> add, the chain of the README: in one batch, and op by op.
+//
+//   chain/relu-scale-add/N           with transfers: data starts and ends in host memory
+//   chain/relu-scale-add-resident/N  without: data starts and ends in buffers of the device
+#include "suite.hpp"
+#include "support.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace bench {
+namespace {
+
+using brontes::Batch;
+using brontes::Buffer;
+using brontes::Tensor;
+
+constexpr float factor = 2.0f;
+
+std::vector<float> expected(const std::vector<float>& x, const std::vector<float>& bias) {
+  std::vector<float> out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] = std::max(x[i], 0.0f) * factor + bias[i];
+  return out;
+}
+
+std::vector<Case> with_transfers(const Environment& environment, std::size_t count) {
+  struct Data {
+    const brontes::Device& device;
+    std::vector<float> x, bias, first, second, out;
+  };
+  auto data =
+      std::make_shared<Data>(Data{environment.device, noise(count, 1), noise(count, 2), std::vector<float>(count),
+                                  std::vector<float>(count), std::vector<float>(count)});
+
+  auto checked = [data](std::function<void()> run) {
+    Case c;
+    c.run = run;
+    c.check = [data, run] {
+      std::fill(data->out.begin(), data->out.end(), 0.0f);
+      run();
+      return compare(data->out, expected(data->x, data->bias), 1e-6);
+    };
+    c.bytes = 3.0 * sizeof(float) * static_cast<double>(data->x.size());  // two in, one out
+    return c;
+  };
+
+  return {checked([data] {
+            Batch batch(data->device);
+            const Tensor x = batch.upload(data->x);
+            const Tensor bias = batch.upload(data->bias);
+            const Tensor out = batch.add(batch.scale(batch.relu(x), factor), bias);
+            must(batch.execute());
+            must(batch.read(out, data->out));
+          }),
+          checked([data] {
+            must(brontes::ops::relu(data->device, data->x, data->first));
+            must(brontes::ops::scale(data->device, data->first, factor, data->second));
+            must(brontes::ops::add(data->device, data->second, data->bias, data->out));
+          })};
+}
+
+std::vector<Case> without_transfers(const Environment& environment, std::size_t count) {
+  struct Data {
+    const brontes::Device& device;
+    std::vector<float> host_x, host_bias;
+    Buffer x, bias, first, second, out;
+  };
+  const auto room = [&] { return must(Buffer::create(environment.device, {count})); };
+  std::vector<float> x = noise(count, 1);
+  std::vector<float> bias = noise(count, 2);
+  Buffer on_device_x = resident(environment.device, x);
+  Buffer on_device_bias = resident(environment.device, bias);
+  auto data = std::make_shared<Data>(Data{environment.device, std::move(x), std::move(bias), std::move(on_device_x),
+                                          std::move(on_device_bias), room(), room(), room()});
+
+  auto checked = [data](std::function<void()> run) {
+    Case c;
+    c.run = run;
+    c.check = [data, run] {
+      must(data->out.write(std::vector<float>(data->host_x.size())));
+      run();
+      return compare(must(data->out.read()), expected(data->host_x, data->host_bias), 1e-6);
+    };
+    c.bytes = 3.0 * sizeof(float) * static_cast<double>(data->host_x.size());
+    return c;
+  };
+
+  auto in_one_batch = [data](bool fuse) {
+    return [data, fuse] {
+      brontes::BatchOptions options;
+      options.fuse = fuse;
+      Batch batch(data->device, options);
+      const Tensor y = batch.scale(batch.relu(batch.import_buffer(data->x)), factor);
+      batch.store(batch.add(y, batch.import_buffer(data->bias)), data->out);
+      must(batch.execute());
+    };
+  };
+
+  return {checked(in_one_batch(true)), checked(in_one_batch(false)), checked([data] {
+            Batch first(data->device);
+            first.store(first.relu(first.import_buffer(data->x)), data->first);
+            must(first.execute());
+            Batch second(data->device);
+            second.store(second.scale(second.import_buffer(data->first), factor), data->second);
+            must(second.execute());
+            Batch third(data->device);
+            third.store(third.add(third.import_buffer(data->second), third.import_buffer(data->bias)), data->out);
+            must(third.execute());
+          })};
+}
+
+}  // namespace
+
+Suite chain_suite() {
+  Suite suite{"chain", {}};
+  for (const std::size_t count : {1'000u, 10'000u, 100'000u, 1'000'000u, 10'000'000u}) {
+    // What the library promises: the batch beats the one-shots by 30% where overhead counts most.
+    const double goal = count == 1'000 || count == 100'000 ? 1.3 : 0;
+    suite.groups.push_back({"chain/relu-scale-add/" + std::to_string(count),
+                            {"batch", "one-shot"},
+                            {{"batch", "one-shot", goal}},
+                            count <= 100'000,
+                            [count](const Environment& e) { return with_transfers(e, count); }});
+  }
+  for (const std::size_t count : {1'000u, 100'000u, 1'000'000u, 16'000'000u}) {
+    suite.groups.push_back({"chain/relu-scale-add-resident/" + std::to_string(count),
+                            {"batch", "unfused", "one-submit-each"},
+                            {{"batch", "unfused"}, {"batch", "one-submit-each"}},
+                            count <= 100'000,
+                            [count](const Environment& e) { return without_transfers(e, count); }});
+  }
+  return suite;
+}
+
+}  // namespace bench

@@ -1,0 +1,78 @@
+"""Usage: check_smoke.py BRONTES_BENCH
+
+Runs brontes-bench briefly and checks its contract: exit statuses, case names, and the JSON it writes.
+Says nothing about how fast anything is.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+program = sys.argv[1]
+problems = []
+
+
+def expect(condition, message):
+    if not condition:
+        problems.append(message)
+
+
+def run(*arguments):
+    return subprocess.run([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+for arguments in (["--nonsense"], ["--filter"], ["--filter", "("], ["--filter", "no-such-case"], ["--budget", "soon"],
+                  ["--json", "no-such-folder/report.json"], ["stray"]):
+    done = run(*arguments)
+    expect(done.returncode == 2, f"{arguments}: exit status {done.returncode}, expected 2")
+    expect("brontes-bench: " in done.stderr, f"{arguments}: says nothing on stderr")
+help_text = run("--help")
+expect(help_text.returncode == 0 and "--filter REGEX" in help_text.stdout, "--help does not help")
+
+names = run("--list").stdout.split()
+expect(len(names) == len(set(names)), "case names are not unique")
+for name in ("chain/relu-scale-add/1000000/batch", "chain/relu-scale-add/1000/one-shot",
+             "dispatch/tiny-ops/1000/one-batch", "dispatch/tiny-ops/1000/one-submit-each",
+             "elementwise/add/16000000/resident", "matmul/1x4096x4096/nk/auto", "matmul/1024x1024x1024/kn/openblas",
+             "reduce/sum/16000000/resident"):
+    expect(name in names, f"--list lacks {name}")
+
+selection = ["--quick", "--filter", "^(chain|dispatch)/"]
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder) / "report.json"
+    done = run(*selection, "--json", str(path))
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    expect(done.returncode == 0, f"exit status {done.returncode}, expected 0")
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        sys.exit(f"check_smoke: no JSON: {error}")
+
+expect(report["format"] == 1, "another format version")
+for part, keys in {"device": ("name", "driver", "cpu_driver", "uuid"), "build": ("type", "compiler"),
+                   "machine": ("cpus", "simd", "load"), "openblas": ("available", "core")}.items():
+    for key in keys:
+        expect(key in report[part], f"{part} lacks {key}")
+expect(report["failed"] == [], f"failed: {report['failed']}")
+
+cases = {case["name"]: case for case in report["cases"]}
+expected = set(run(*selection, "--list").stdout.split())
+expect(set(cases) | {s["name"] for s in report["skipped"]} == expected, "the report has not the cases of --list")
+for name, case in cases.items():
+    expect(0 < case["min"] <= case["median"], f"{name}: min {case['min']}, median {case['median']}")
+    expect(case["iterations"] > 0 and case["epochs"] == len(case["samples"]) > 0, f"{name}: no samples")
+
+ratios = {(r["group"], r["variant"], r["baseline"]): r for r in report["ratios"]}
+for key in (("chain/relu-scale-add/1000", "batch", "one-shot"), ("chain/relu-scale-add/100000", "batch", "one-shot"),
+            ("dispatch/tiny-ops/1000", "one-batch", "one-submit-each")):
+    expect(key in ratios, f"no ratio for {key}")
+for (group, variant, baseline), ratio in ratios.items():
+    exact = cases[f"{group}/{baseline}"]["median"] / cases[f"{group}/{variant}"]["median"]
+    expect(abs(ratio["by_median"] / exact - 1) < 1e-6, f"{group}: the ratio is not that of its medians")
+
+for problem in problems:
+    print(f"check_smoke: {problem}", file=sys.stderr)
+sys.exit(1 if problems else 0)
