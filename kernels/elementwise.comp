@@ -69,7 +69,7 @@ BRONTES_OUTPUT(6, out2)
   }
 
 void run(uint at) {
-  if (at >= (params.n + 3u) / 4u) return;
+  if (at >= (params.n + (tail == 0u ? 0u : 3u)) / 4u) return;
   uint valid = min(params.n - at * 4u, 4u);
   bool whole = tail == 0u || valid == 4u;
 

@@ -74,7 +74,7 @@ vec4 safe_sqrt(vec4 x) {
 }
 
 // Negative numbers, -0 and -Inf by their bits, so that NaN of either sign stays.
-vec4 relu(vec4 x) { return mix(x, vec4(0.0), lessThanEqual(floatBitsToUint(x) - 0x80000000u, uvec4(0x7f800000u))); }
+vec4 relu(vec4 x) { return mix(x, vec4(0.0), lessThanEqual(floatBitsToInt(x), ivec4(0xff800000))); }
 
 // For any x but NaN.
 vec4 sigmoid_number(vec4 x) {

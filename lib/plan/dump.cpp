@@ -1,6 +1,7 @@
 #include "plan/plan.hpp"
 
 #include <cstdio>
+#include <set>
 
 namespace brontes::plan {
 namespace {
@@ -188,7 +189,8 @@ class Dot : Words {
     text += edges();
     for (const Placement& p : plan_.readable) {
       text += "  r" + number(p.value) + " [shape=ellipse, label=\"read " + value_label(p.value) + "\"];\n";
-      text += "  " + source_of(p.value) + " -> r" + number(p.value) + ";\n";
+      if (const std::string from = source_of(p.value); !from.empty())
+        text += "  " + from + " -> r" + number(p.value) + ";\n";
     }
     return text + "}\n";
   }
@@ -206,9 +208,12 @@ class Dot : Words {
     return "d" + number(i) + " [label=\"" + label + "\"];\n";
   }
 
-  // The last dispatch that writes a value, or its upload.
+  // The last dispatch that writes a value, or its upload; nothing for a result without elements.
   std::string source_of(ValueId id) const {
-    std::string source = "v" + number(id);
+    std::string source;
+    for (const Placement& p : plan_.uploads) {
+      if (p.value == id) source = "v" + number(id);
+    }
     for (std::uint32_t i = 0; i < plan_.dispatches.size(); ++i) {
       for (ValueId out : outputs(group(plan_.dispatches[i]))) {
         if (out == id) source = "d" + number(i);
@@ -219,6 +224,7 @@ class Dot : Words {
 
   std::string edges() const {
     std::string text;
+    std::set<ValueId> buffers;
     for (std::uint32_t i = 0; i < plan_.dispatches.size(); ++i) {
       const Dispatch& d = plan_.dispatches[i];
       if (i > 0 && plan_.dispatches[i - 1].group == d.group) {
@@ -229,9 +235,12 @@ class Dot : Words {
         std::string from = source_of(in);
         if (graph_.values()[in].resource != record::no_resource) {
           from = "v" + number(in);
-          text += "  " + from + " [shape=ellipse, label=\"buffer " + number(graph_.values()[in].resource) + "\\n" +
-                  value_label(in) + "\"];\n";
+          if (buffers.insert(in).second) {
+            text += "  " + from + " [shape=ellipse, label=\"buffer " + number(graph_.values()[in].resource) + "\\n" +
+                    value_label(in) + "\"];\n";
+          }
         }
+        if (from.empty()) continue;
         text += "  " + from + " -> d" + number(i) + " [label=\"" + text_of(in) + "\"];\n";
       }
     }

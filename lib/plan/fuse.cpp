@@ -27,6 +27,7 @@ class Fuser {
         options_(options),
         nodes_(graph.nodes()),
         group_of_(graph.values().size(), no_group),
+        last_reader_(graph.values().size(), no_group),
         consumers_(graph.values().size(), 0) {}
 
   Grouping run() {
@@ -148,6 +149,9 @@ class Fuser {
       if (from != no_group && from != id) groups_[from].has_dependents = true;
     }
     if (node.output != record::no_value) group_of_[node.output] = id;
+    if (node.kind == NodeKind::elementwise && groups_[id].root == no_node) {
+      for (std::size_t k = 0; k < node.input_count; ++k) last_reader_[node.inputs[k]] = id;
+    }
   }
 
   GroupId resolve(GroupId id) const {
@@ -176,7 +180,7 @@ class Fuser {
       const GroupId g = group_of_[node.inputs[k]];
       if (g != no_group && (found == 0 || candidates[0] != g)) candidates[found++] = g;
     }
-    if (found == 0) return false;
+    if (found == 0) return try_sibling(node);
     // The younger group first: the other is more likely to be ready before it.
     if (found == 2 && groups_[candidates[1]].level > groups_[candidates[0]].level) {
       std::swap(candidates[0], candidates[1]);
@@ -184,6 +188,21 @@ class Fuser {
     if (found == 2 && try_merge(candidates[0], candidates[1], node)) return true;
     for (std::size_t c = 0; c < found; ++c) {
       if (try_append(candidates[c], node)) return true;
+    }
+    return try_sibling(node);
+  }
+
+  // Beside an op that reads the same tensor, which is then read once for both. What `node` needs is
+  // ready before that group, so it cannot depend on it; and nobody waits longer for it than without.
+  bool try_sibling(const Node& node) {
+    for (std::size_t k = 0; k < node.input_count; ++k) {
+      const GroupId reader = last_reader_[node.inputs[k]];
+      if (reader == no_group) continue;
+      const GroupId id = resolve(reader);
+      const std::uint32_t alone = floor_of(node) + 1;
+      const std::uint32_t level = groups_[id].level;
+      const bool in_time = alone == level || (alone < level && consumers_[node.output] == 0);
+      if (groups_[id].root == no_node && in_time && try_append(id, node)) return true;
     }
     return false;
   }
@@ -195,7 +214,7 @@ class Fuser {
     if (a.root != no_node || b.root != no_node || a.count != b.count) return false;
     // There is no path between them if they stand on one level. From the higher, a, there is none to b
     // anyway; from b there is none if nothing depends on it.
-    if (a.level != b.level && b.has_dependents) return false;
+    if (a.level != b.level && (b.has_dependents || others_wait(b, node))) return false;
 
     Group merged = a;
     for (std::size_t s = 0; s < b.program.step_count; ++s) {
@@ -222,7 +241,7 @@ class Fuser {
     }
     if (others >= candidate.level) {
       // Something that is not ready before the group: it may depend on the group, unless nothing does.
-      if (candidate.has_dependents) return false;
+      if (candidate.has_dependents || others_wait(candidate, node)) return false;
       candidate.level = others + 1;
     }
     if (!fits(candidate, node, id, id) || !append(candidate, node)) return false;
@@ -275,6 +294,14 @@ class Fuser {
       open -= node->inputs[k] == program.steps[s].result;
     }
     return open;
+  }
+
+  // Somebody else than `node` needs a result of the group: for them it should not run later than it could.
+  bool others_wait(const Group& group, const Node& node) const {
+    for (std::size_t s = 0; s < group.program.step_count; ++s) {
+      if (open_consumers(group, s, &node) != 0) return true;
+    }
+    return false;
   }
 
   ValueId last_value(const Group& group) const { return Grouping::result(group, graph_); }
@@ -363,7 +390,8 @@ class Fuser {
 
   // What makes pipelines differ: the steps and how inputs are indexed, and behind which kind of root.
   std::vector<std::uint32_t> key_of(const Group& group) const {
-    std::vector<std::uint32_t> key{group.root == no_node ? 0u : 1u + static_cast<std::uint32_t>(nodes_[group.root].kind)};
+    std::vector<std::uint32_t> key{group.root == no_node ? 0u
+                                                         : 1u + static_cast<std::uint32_t>(nodes_[group.root].kind)};
     for (std::size_t s = 0; s < group.program.step_count; ++s) key.push_back(group.program.word(s));
     for (std::size_t i = 0; i < group.program.input_count; ++i) {
       key.push_back(static_cast<std::uint32_t>(mode_of(group.program.inputs[i].repeat, group.count)));
@@ -391,6 +419,7 @@ class Fuser {
         single.count = graph_.values()[node.output].shape.count();
         append(single, node);
         group_of_[node.output] = static_cast<GroupId>(groups_.size());
+        groups_[id].merged_into = group_of_[node.output];  // for resolve(): the level is the same
         groups_.push_back(single);
       }
     }
@@ -467,13 +496,15 @@ class Fuser {
   // first store, as the kernel declares its inputs free of aliases.
   bool updates_in_place(const Group& group, ResourceId resource) const {
     if (group.root != no_node || !writes_only_last(group)) return false;
+    bool reads = false;  // this part of a group that was taken apart
     for (std::size_t i = 0; i < group.program.input_count; ++i) {
       const auto& in = group.program.inputs[i];
       const record::Value& value = graph_.values()[in.value];
       if (value.resource != resource) continue;
+      reads = true;
       if (in.repeat.div != 1 || in.repeat.mod != group.count || value.offset != 0) return false;
     }
-    return true;
+    return reads;
   }
 
   bool writes_only_last(const Group& group) const {
@@ -488,6 +519,7 @@ class Fuser {
   const PlanOptions& options_;
   const std::vector<Node>& nodes_;
   std::vector<GroupId> group_of_;         // by value
+  std::vector<GroupId> last_reader_;      // by value: the last elementwise group to read it
   std::vector<std::uint32_t> consumers_;  // by value: uses by live ops
   std::vector<std::uint8_t> live_;        // by pending node
   std::vector<ResourceUse> uses_;         // by resource

@@ -63,7 +63,8 @@ void Dispatch::close() {
 }
 
 bool Dispatch::reads(std::size_t binding) const noexcept {
-  return ((used & ~overwritten) >> binding & 1u) != 0 && kernels::get(kernel).bindings[binding].access != kernels::Access::write;
+  return ((used & ~overwritten) >> binding & 1u) != 0 &&
+         kernels::get(kernel).bindings[binding].access != kernels::Access::write;
 }
 
 bool Dispatch::writes(std::size_t binding) const noexcept {

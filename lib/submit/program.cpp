@@ -3,6 +3,7 @@
 #include "encode/encoder.hpp"
 #include "vk/context.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -140,7 +141,8 @@ Result<std::uint64_t> Program::submit(std::uint64_t after) {
     }
   }
   add(stats_, per_run_);
-  return last_submit_;
+  // With nothing to run it is done when what it follows is.
+  return std::max(last_submit_, commands_.empty() ? after : 0);
 }
 
 Error Program::wait(std::uint64_t nanoseconds) const { return context_->queue().wait(last_submit_, nanoseconds); }

@@ -1,5 +1,6 @@
 #include "support/hazard_checker.hpp"
 
+#include "support/kernel_model.hpp"
 #include "support/plan_replay.hpp"
 
 #include <algorithm>
@@ -29,11 +30,11 @@ struct Accesses {
 
 Accesses accesses_of(const Dispatch& dispatch) {
   Accesses found;
-  const auto& bindings = kernels::get(dispatch.kernel).bindings;
-  for (std::size_t i = 0; i < bindings.size; ++i) {
-    if ((dispatch.used >> i & 1u) == 0 || dispatch.bindings[i].bytes == 0) continue;
-    if (bindings[i].access != kernels::Access::write) found.reads.push_back(dispatch.bindings[i]);
-    if (bindings[i].access != kernels::Access::read) found.writes.push_back(dispatch.bindings[i]);
+  const Touched touch = touched(dispatch);
+  for (std::size_t i = 0; i < dispatch.binding_count; ++i) {
+    if (dispatch.bindings[i].bytes == 0) continue;
+    if ((touch.read >> i & 1u) != 0) found.reads.push_back(dispatch.bindings[i]);
+    if ((touch.written >> i & 1u) != 0) found.writes.push_back(dispatch.bindings[i]);
   }
   return found;
 }
@@ -84,7 +85,8 @@ std::string text(const Region& r) {
 
 class Checker {
  public:
-  Checker(const Plan& plan, const record::Graph& graph) : plan_(plan), graph_(graph) {}
+  Checker(const Plan& plan, const record::Graph& graph, const plan::PlanOptions& options, Recorded& recorded)
+      : plan_(plan), graph_(graph), options_(options), recorded_(recorded) {}
 
   std::vector<Objection> run() {
     check_form();
@@ -94,7 +96,12 @@ class Checker {
     check_barriers_have_hazards();
     check_barrier_count();
     check_causes();
-    for (std::string& what : replay(plan_, graph_)) object(Rule::wrong_version, std::move(what));
+    check_aliases();
+    check_counts();
+    check_submits();
+    for (std::string& what : replay(plan_, graph_, options_, recorded_)) {
+      object(Rule::wrong_version, std::move(what));
+    }
     return objections_;
   }
 
@@ -102,7 +109,9 @@ class Checker {
   void object(Rule rule, std::string what) { objections_.push_back({rule, std::move(what)}); }
 
   std::string name(std::size_t dispatch) const {
-    return "#" + std::to_string(dispatch) + " (" + record::name(graph_.nodes()[plan_.dispatches[dispatch].node]) + ")";
+    const plan::Group& group = plan_.groups[plan_.dispatches[dispatch].group];
+    const std::uint32_t node = group.root != plan::no_node ? group.root : group.program.steps[0].node;
+    return "#" + std::to_string(dispatch) + " (" + record::name(graph_.nodes()[node]) + ")";
   }
 
   void check_form() {
@@ -118,8 +127,8 @@ class Checker {
     }
     for (std::size_t i = 0; i < count; ++i) {
       const Dispatch& d = plan_.dispatches[i];
-      if (d.node < graph_.first_pending_node() || d.node >= graph_.nodes().size()) {
-        object(Rule::malformed, "#" + std::to_string(i) + " is for node " + std::to_string(d.node) + ", not pending");
+      if (d.group >= plan_.groups.size()) {
+        object(Rule::malformed, "#" + std::to_string(i) + " is for group " + std::to_string(d.group));
         return;
       }
       gap_.push_back(static_cast<std::size_t>(
@@ -178,19 +187,16 @@ class Checker {
     }
   }
 
-  // In recording order every conflicting pair needs a barrier in between, so a chain of conflicts of
-  // length n needs n - 1 of them, and as many as the longest chain needs are enough.
+  // Every conflicting pair needs a barrier in between, so a chain of n conflicts needs n of them, and as
+  // many as the longest chain needs are enough. The order of conflicting dispatches is that of the plan:
+  // that it is the right one is shown by the replay.
   void check_barrier_count() {
-    std::vector<std::size_t> recorded(plan_.dispatches.size());
-    std::iota(recorded.begin(), recorded.end(), std::size_t{0});
-    std::stable_sort(recorded.begin(), recorded.end(),
-                     [&](std::size_t a, std::size_t b) { return plan_.dispatches[a].node < plan_.dispatches[b].node; });
-    std::vector<std::size_t> barriers_before(recorded.size(), 0);
+    std::vector<std::size_t> barriers_before(plan_.dispatches.size(), 0);
     std::size_t needed = 0;
-    for (std::size_t later = 0; later < recorded.size(); ++later) {
+    for (std::size_t later = 0; later < plan_.dispatches.size(); ++later) {
       for (std::size_t earlier = 0; earlier < later; ++earlier) {
         if (barriers_before[earlier] + 1 <= barriers_before[later]) continue;
-        if (conflicts(accesses_[recorded[earlier]], accesses_[recorded[later]]).empty()) continue;
+        if (conflicts(accesses_[earlier], accesses_[later]).empty()) continue;
         barriers_before[later] = barriers_before[earlier] + 1;
       }
       needed = std::max(needed, barriers_before[later]);
@@ -198,6 +204,94 @@ class Checker {
     if (plan_.barriers.size() > needed) {
       object(Rule::too_many_barriers, std::to_string(plan_.barriers.size()) + " barriers; the longest chain of " +
                                           "hazards needs " + std::to_string(needed));
+    }
+  }
+
+  // Within a dispatch there is no order, but for one invocation that reads its elements and then writes
+  // them: an elementwise one with a single result may work in place. matmul's own C is read and written so.
+  void check_aliases() {
+    for (std::size_t i = 0; i < plan_.dispatches.size(); ++i) {
+      const Dispatch& d = plan_.dispatches[i];
+      const Touched touch = touched(d);
+      for (std::size_t w = 0; w < d.binding_count; ++w) {
+        if ((touch.written >> w & 1u) == 0) continue;
+        for (std::size_t b = 0; b < d.binding_count; ++b) {
+          const Region shared = overlap(d.bindings[w], d.bindings[b]);
+          if (b == w || shared.bytes == 0) continue;
+          if ((touch.written >> b & 1u) != 0 && b < w) {
+            object(Rule::unsafe_alias, name(i) + " writes two results to " + text(shared));
+          }
+          if ((touch.read >> b & 1u) != 0 && !in_place(d, touch, w, b)) {
+            object(Rule::unsafe_alias, name(i) + " writes " + text(shared) + ", which it may still have to read");
+          }
+        }
+      }
+    }
+  }
+
+  static bool in_place(const Dispatch& d, const Touched& touch, std::size_t out, std::size_t in) {
+    constexpr const char* modes[] = {"mode0", "mode1", "mode2", "mode3"};
+    return d.kernel == kernels::Id::elementwise && touch.written == 1u << out && d.bindings[out] == d.bindings[in] &&
+           constant(d, modes[in]) == static_cast<std::uint32_t>(plan::ElementwiseMode::full);
+  }
+
+  // Every op that is needed is in one group, or is a store without a dispatch; no other op is.
+  void check_counts() {
+    const std::vector<bool> needed = find_needed(graph_, options_);
+    std::vector<std::uint32_t> grouped(graph_.nodes().size(), 0);
+    for (const plan::Group& g : plan_.groups) {
+      if (g.root != plan::no_node) ++grouped[g.root];
+      for (std::size_t s = 0; s < g.program.step_count; ++s) ++grouped[g.program.steps[s].node];
+    }
+    std::uint64_t live = 0;
+    for (std::size_t n = graph_.first_pending_node(); n < graph_.nodes().size(); ++n) {
+      live += needed[n];
+      const bool optional = needed[n] && graph_.nodes()[n].kind == record::NodeKind::store;
+      if (grouped[n] > needed[n] || (grouped[n] < needed[n] && !optional)) {
+        object(Rule::miscounted, "op " + std::to_string(n) + " (" + record::name(graph_.nodes()[n]) + ") is in " +
+                                     std::to_string(grouped[n]) + " groups" + (needed[n] ? "" : " and has no effect"));
+      }
+    }
+    const std::uint64_t dead = graph_.nodes().size() - graph_.first_pending_node() - live;
+    if (plan_.dropped_operations != dead) {
+      object(Rule::miscounted, std::to_string(plan_.dropped_operations) + " ops dropped, of " + std::to_string(dead));
+    }
+    if (plan_.fused_operations != live - plan_.groups.size()) {
+      object(Rule::miscounted, std::to_string(plan_.fused_operations) + " ops fused; " + std::to_string(live) +
+                                   " ops in " + std::to_string(plan_.groups.size()) + " groups");
+    }
+    if (!options_.fuse && plan_.fused_operations != 0) object(Rule::miscounted, "ops are fused that should not be");
+    if (plan_.arena_bytes > plan_.arena_bytes_without_reuse ||
+        (!options_.reuse_memory && plan_.arena_bytes != plan_.arena_bytes_without_reuse)) {
+      object(Rule::miscounted, "an arena of " + std::to_string(plan_.arena_bytes) + " bytes, and of " +
+                                   std::to_string(plan_.arena_bytes_without_reuse) + " without reuse");
+    }
+  }
+
+  // One after another they are all dispatches; none is past the budget but those that cannot be cut.
+  void check_submits() {
+    std::uint32_t at = 0;
+    for (const plan::DispatchRange& r : plan_.submits) {
+      if (r.begin != at || r.end < r.begin || r.end > plan_.dispatches.size()) {
+        object(Rule::malformed, "a submit of [" + std::to_string(r.begin) + ", " + std::to_string(r.end) + ")");
+        return;
+      }
+      at = r.end;
+      if (r.begin == r.end && !plan_.dispatches.empty()) object(Rule::malformed, "a submit of nothing");
+      std::uint64_t work = 0;
+      std::uint32_t working = 0;
+      for (std::uint32_t i = r.begin; i < r.end; ++i) {
+        work += plan_.dispatches[i].work;
+        working += plan_.dispatches[i].work != 0;
+      }
+      if (options_.work_per_submit != 0 && work > options_.work_per_submit && working > 1) {
+        object(Rule::malformed, "a submit of " + std::to_string(work) + ", past the budget of " +
+                                    std::to_string(options_.work_per_submit));
+      }
+    }
+    if (at != plan_.dispatches.size()) object(Rule::malformed, "dispatches that are never submitted");
+    if (plan_.submits.size() != 1 && options_.work_per_submit == 0) {
+      object(Rule::malformed, std::to_string(plan_.submits.size()) + " submits without a budget");
     }
   }
 
@@ -244,6 +338,8 @@ class Checker {
 
   const Plan& plan_;
   const record::Graph& graph_;
+  const plan::PlanOptions& options_;
+  Recorded& recorded_;
   std::vector<Accesses> accesses_;
   bool well_formed_ = false;      // enough to look further
   std::vector<std::size_t> gap_;  // by dispatch: how many barriers stand before it
@@ -260,6 +356,8 @@ const char* to_string(Rule rule) noexcept {
     case Rule::too_many_barriers: return "too many barriers";
     case Rule::false_cause: return "false cause";
     case Rule::missing_cause: return "missing cause";
+    case Rule::unsafe_alias: return "unsafe alias";
+    case Rule::miscounted: return "miscounted";
     case Rule::wrong_version: return "wrong version";
   }
   return "?";
@@ -269,8 +367,15 @@ std::ostream& operator<<(std::ostream& out, const Objection& objection) {
   return out << to_string(objection.rule) << ": " << objection.text;
 }
 
-std::vector<Objection> check_plan(const plan::Plan& plan, const record::Graph& graph) {
-  return Checker(plan, graph).run();
+std::vector<Objection> check_plan(const plan::Plan& plan, const record::Graph& graph,
+                                  const plan::PlanOptions& options) {
+  Recorded recorded = run_recording(graph);
+  return check_plan(plan, graph, options, recorded);
+}
+
+std::vector<Objection> check_plan(const plan::Plan& plan, const record::Graph& graph, const plan::PlanOptions& options,
+                                  Recorded& recorded) {
+  return Checker(plan, graph, options, recorded).run();
 }
 
 std::string describe(const std::vector<Objection>& objections) {

@@ -1,116 +1,43 @@
 #include "support/plan_replay.hpp"
 
-#include "plan/params.hpp"
+#include "support/kernel_model.hpp"
 
-#include <cstring>
-#include <map>
-#include <string_view>
+#include <algorithm>
 
 namespace brontes::test {
 namespace {
 
 using plan::Dispatch;
+using plan::Group;
 using plan::Region;
-using record::Node;
 using record::NodeKind;
-using record::ResourceId;
 using record::ValueId;
-
-// What one word holds: word `index` of something.
-struct Word {
-  enum Kind : std::uint8_t { garbage, initial, value, stored, partial } kind = garbage;
-  std::uint8_t pass = 0;  // of a partial
-  std::uint32_t id = 0;   // resource, value or node
-  std::uint32_t index = 0;
-
-  friend bool operator==(const Word&, const Word&) = default;
-};
-
-std::string text(const Word& w) {
-  const std::string id = std::to_string(w.id);
-  const std::string index = "[" + std::to_string(w.index) + "]";
-  switch (w.kind) {
-    case Word::garbage: return "garbage";
-    case Word::initial: return "what was in buffer " + id + index;
-    case Word::value: return "%" + id + index;
-    case Word::stored: return "what op " + id + " stored" + index;
-    case Word::partial: return "partial " + std::to_string(w.pass) + " of op " + id + index;
-  }
-  return "?";
-}
-
-std::vector<Word> words(Word::Kind kind, std::uint32_t id, std::uint64_t bytes, std::uint8_t pass = 0) {
-  std::vector<Word> all(bytes / 4);
-  for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = {kind, pass, id, i};
-  return all;
-}
-
-class Memory {
- public:
-  std::vector<Word> read(const Region& r) {
-    std::vector<Word>& m = at_least(r);
-    return {m.begin() + static_cast<std::ptrdiff_t>(r.offset / 4),
-            m.begin() + static_cast<std::ptrdiff_t>((r.offset + r.bytes) / 4)};
-  }
-  void write(const Region& r, const std::vector<Word>& content) {
-    std::vector<Word>& m = at_least(r);
-    for (std::size_t i = 0; i < content.size() && i < r.bytes / 4; ++i) m[r.offset / 4 + i] = content[i];
-  }
-  const std::map<ResourceId, std::vector<Word>>& all() const { return memory_; }
-
- private:
-  std::vector<Word>& at_least(const Region& r) {
-    std::vector<Word>& m = memory_[r.resource];
-    while (m.size() < (r.offset + r.bytes) / 4) {
-      const Word fresh{Word::initial, 0, r.resource, static_cast<std::uint32_t>(m.size())};
-      m.push_back(r.resource == plan::arena ? Word{} : fresh);
-    }
-    return m;
-  }
-
-  std::map<ResourceId, std::vector<Word>> memory_;
-};
 
 class Replay {
  public:
-  Replay(const plan::Plan& plan, const record::Graph& graph) : plan_(plan), graph_(graph) {}
+  Replay(const plan::Plan& plan, const record::Graph& graph, const plan::PlanOptions& options, Recorded& recorded)
+      : plan_(plan), graph_(graph), options_(options), recorded_(recorded) {}
 
   std::vector<std::string> run() {
-    run_recording();
     place_uploads();
-    for (const Dispatch& d : plan_.dispatches) ++passes_[d.node];
+    std::vector<std::uint32_t> left(plan_.groups.size(), 0);
+    for (const Dispatch& d : plan_.dispatches) ++left[d.group];
+    const std::vector<std::uint32_t> passes = left;
     for (std::size_t i = 0; i < plan_.dispatches.size(); ++i) {
+      const Dispatch& d = plan_.dispatches[i];
       current_ = i;
-      run_dispatch(plan_.dispatches[i]);
+      run_kernel(d, memory_, symbols_, [&](const std::string& what) { object_here(what); });
+      if (--left[d.group] == 0) check_outputs(d);
+      if (passes[d.group] != 1 && d.kernel == kernels::Id::elementwise) object_here("is dispatched more than once");
     }
-    check_everything_ran();
     check_readable();
-    check_resources();
-    return objections_;
+    check_buffers();
+    return std::move(objections_);
   }
 
  private:
-  void object(const std::string& what) { objections_.push_back(what); }
-  void object_here(const std::string& what) {
-    const Dispatch& d = plan_.dispatches[current_];
-    object("#" + std::to_string(current_) + " (" + record::name(graph_.nodes()[d.node]) + ") " + what);
-  }
-
-  // Recording order: values never change, so only resources need memory.
-  void run_recording() {
-    for (std::size_t n = graph_.first_pending_node(); n < graph_.nodes().size(); ++n) {
-      const Node& node = graph_.nodes()[n];
-      for (std::size_t i = 0; i < node.input_count; ++i) {
-        const record::Value& v = graph_.values()[node.inputs[i]];
-        operands_[{n, i}] = v.resource == record::no_resource ? words(Word::value, node.inputs[i], v.bytes())
-                                                              : recorded_.read({v.resource, v.offset, v.bytes()});
-      }
-      if (node.kind == NodeKind::store) {
-        const std::uint64_t bytes = graph_.values()[node.inputs[0]].bytes();
-        recorded_.write({node.store.resource, 0, bytes}, words(Word::stored, static_cast<std::uint32_t>(n), bytes));
-      }
-    }
-  }
+  void object(std::string what) { objections_.push_back(std::move(what)); }
+  void object_here(const std::string& what) { object("#" + std::to_string(current_) + " " + what); }
 
   void place_uploads() {
     if (plan_.uploads.size() != graph_.uploads().size()) {
@@ -121,180 +48,110 @@ class Replay {
     for (std::size_t i = 0; i < plan_.uploads.size(); ++i) {
       const plan::Placement& p = plan_.uploads[i];
       const ValueId id = graph_.uploads()[i].value;
-      if (p.value != id || p.bytes != graph_.values()[id].bytes()) {
+      const auto& words = recorded_.values[id];
+      if (p.value != id || p.bytes != words.size() * 4) {
         object("upload " + std::to_string(i) + " is placed as %" + std::to_string(p.value) + " of " +
                std::to_string(p.bytes) + " bytes");
+        continue;
       }
-      memory_.write({plan::arena, p.offset, p.bytes}, words(Word::value, id, p.bytes));
+      std::copy(words.begin(), words.end(), memory_.at({plan::arena, p.offset, p.bytes}));
     }
   }
 
-  // The region of a binding the specialised kernel uses, or nothing.
-  const Region* bound(const Dispatch& d, std::string_view name) const {
-    const auto& bindings = kernels::get(d.kernel).bindings;
-    for (std::size_t i = 0; i < bindings.size; ++i) {
-      if (bindings[i].name == name) return (d.used >> i & 1u) != 0 ? &d.bindings[i] : nullptr;
+  // The first word that is not as expected, as text; nothing when all are.
+  std::string difference(const Region& region, const std::vector<Symbol>& expected) {
+    if (region.bytes != expected.size() * 4) {
+      return std::to_string(region.bytes) + " bytes, not " + std::to_string(expected.size() * 4);
     }
-    return nullptr;
+    const Symbol* found = memory_.at(region);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (found[i] != expected[i]) return recorded_.name(found[i]) + ", not " + recorded_.name(expected[i]);
+    }
+    return "";
   }
 
-  void expect(const Dispatch& d, std::string_view binding, const std::vector<Word>& expected) {
-    const Region* region = bound(d, binding);
-    const std::string operand(binding);
-    if (region == nullptr) {
-      if (!expected.empty()) object_here("does not read its operand " + operand);
+  void check_output(const Region& region, const std::vector<Symbol>& expected, const std::string& name) {
+    const std::string other = difference(region, expected);
+    if (!other.empty()) object_here("leaves in " + name + ": " + other);
+  }
+
+  // What the last dispatch of a group wrote is what the group says it is.
+  void check_outputs(const Dispatch& d) {
+    const Group& group = plan_.groups[d.group];
+    const auto& program = group.program;
+    auto text = [](ValueId v) { return "%" + std::to_string(v); };
+    if (group.root == plan::no_node) {
+      std::uint32_t written = 0;
+      constexpr const char* results[] = {"result0", "result1", "result2"};
+      constexpr const char* outputs[] = {"out0", "out1", "out2"};
+      for (std::size_t o = 0; o < std::size(results); ++o) {
+        const std::uint32_t reg = constant(d, results[o]);
+        if (reg == 0) continue;
+        if (reg < 4 || reg >= 4u + program.step_count) {
+          object_here("writes register " + std::to_string(reg));
+          continue;
+        }
+        written |= 1u << (reg - 4);
+        const ValueId value = program.steps[reg - 4].result;
+        check_output(d.bindings[binding(d, outputs[o])], recorded_.values[value], text(value));
+      }
+      if (written != group.written) object_here("does not write what its group says");
       return;
     }
-    if (region->offset % 4 != 0 || region->bytes != expected.size() * 4) {
-      object_here("reads " + std::to_string(region->bytes) + " bytes at " + std::to_string(region->offset) + " as " +
-                  operand + ", which has " + std::to_string(expected.size() * 4));
+    const record::Node& root = graph_.nodes()[group.root];
+    if (root.kind == NodeKind::store) {
+      const auto& expected = recorded_.stores[group.root];
+      const Region& out = d.bindings[binding(d, "out0")];
+      check_output(out, expected, "buffer " + std::to_string(root.store.resource));
+      if (out != Region{root.store.resource, 0, expected.size() * 4}) object_here("stores to the wrong place");
       return;
     }
-    const std::vector<Word> found = memory_.read(*region);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (found[i] == expected[i]) continue;
-      object_here("finds " + text(found[i]) + " in " + operand + ", not " + text(expected[i]));
-      return;
-    }
-  }
-
-  void expect_unused(const Dispatch& d, std::string_view binding) {
-    if (bound(d, binding) != nullptr) object_here("reads " + std::string(binding) + " and has no such operand");
-  }
-
-  void produce(const Dispatch& d, std::string_view binding, const std::vector<Word>& content) {
-    const Region* region = bound(d, binding);
-    if (region == nullptr || region->offset % 4 != 0 || region->bytes != content.size() * 4) {
-      object_here("does not write the " + std::to_string(content.size() * 4) + " bytes of its result");
-      return;
-    }
-    memory_.write(*region, content);
-  }
-
-  std::vector<Word> result_of(const Node& node) const {
-    return words(Word::value, node.output, graph_.values()[node.output].bytes());
-  }
-
-  void run_dispatch(const Dispatch& d) {
-    const Node& node = graph_.nodes()[d.node];
-    const std::uint32_t pass = seen_[d.node]++;
-    switch (node.kind) {
-      case NodeKind::elementwise: return run_elementwise(d, node, result_of(node));
-      case NodeKind::store: {
-        const std::uint64_t bytes = graph_.values()[node.inputs[0]].bytes();
-        const Region* out = bound(d, "out0");
-        if (out == nullptr || *out != Region{node.store.resource, 0, bytes}) object_here("stores to the wrong place");
-        return run_elementwise(d, node, words(Word::stored, d.node, bytes));
-      }
-      case NodeKind::reduce: return run_reduce(d, node, pass);
-      case NodeKind::matmul:
-        if (node.matmul.k == 0) return produce(d, "out0", result_of(node));
-        return run_matmul(d, node, pass);
-    }
-  }
-
-  void run_elementwise(const Dispatch& d, const Node& node, const std::vector<Word>& result) {
-    if (passes_[d.node] != 1) object_here("is dispatched more than once");
-    constexpr std::string_view inputs[] = {"in0", "in1", "in2", "in3"};
-    for (std::size_t i = 0; i < std::size(inputs); ++i) {
-      if (i < node.input_count) {
-        expect(d, inputs[i], operands_[{d.node, i}]);
-      } else {
-        expect_unused(d, inputs[i]);
-      }
-    }
-    produce(d, "out0", result);
-  }
-
-  void run_reduce(const Dispatch& d, const Node& node, std::uint32_t pass) {
-    if (pass == 0) {
-      expect(d, "in0", operands_[{d.node, 0}]);
-      if (node.input_count == 2) expect(d, "in1", operands_[{d.node, 1}]);
-    } else {
-      expect(d, "in0", partials_[d.node]);
-    }
-    if (pass != 0 || node.input_count == 1) expect_unused(d, "in1");
-    if (pass + 1 == passes_[d.node]) return produce(d, "out0", result_of(node));
-    const Region* out = bound(d, "out0");
-    partials_[d.node] = words(Word::partial, d.node, out == nullptr ? 0 : out->bytes, static_cast<std::uint8_t>(pass));
-    produce(d, "out0", partials_[d.node]);
-  }
-
-  void run_matmul(const Dispatch& d, const Node& node, std::uint32_t pass) {
-    plan::MatmulParams params;
-    std::memcpy(&params, d.push.data(), sizeof params);
-    expect(d, "a", operands_[{d.node, 0}]);
-    expect(d, "b", operands_[{d.node, 1}]);
-    if (params.k_begin != k_done_[d.node]) {
-      object_here("starts at k = " + std::to_string(params.k_begin) + ", not " + std::to_string(k_done_[d.node]));
-    }
-    if ((params.accumulate != 0) != (pass != 0)) object_here("accumulates onto nothing, or not at all");
-    if (params.accumulate != 0) expect(d, "c", partials_[d.node]);
-    k_done_[d.node] += params.k_count;
-    const bool last = pass + 1 == passes_[d.node];
-    partials_[d.node] =
-        last ? result_of(node)
-             : words(Word::partial, d.node, graph_.values()[node.output].bytes(), static_cast<std::uint8_t>(pass));
-    produce(d, "c", partials_[d.node]);
-    if (last && k_done_[d.node] != node.matmul.k) object_here("stops short of k");
-  }
-
-  void check_everything_ran() {
-    for (std::size_t n = graph_.first_pending_node(); n < graph_.nodes().size(); ++n) {
-      const Node& node = graph_.nodes()[n];
-      const ValueId result = node.kind == NodeKind::store ? node.inputs[0] : node.output;
-      if (graph_.values()[result].bytes() != 0 && passes_[static_cast<std::uint32_t>(n)] == 0) {
-        object("op " + std::to_string(n) + " (" + record::name(node) + ") never runs");
-      }
-    }
+    const ValueId value = program.step_count == 0 ? root.output : program.steps[program.step_count - 1].result;
+    const bool other_name = root.kind == NodeKind::matmul && d.kernel != kernels::Id::elementwise;
+    check_output(d.bindings[binding(d, other_name ? "c" : "out0")], recorded_.values[value], text(value));
   }
 
   void check_readable() {
     std::vector<bool> placed(graph_.values().size(), false);
     for (const plan::Placement& p : plan_.readable) {
       placed[p.value] = true;
-      const std::vector<Word> expected = words(Word::value, p.value, graph_.values()[p.value].bytes());
-      if (memory_.read({plan::arena, p.offset, p.bytes}) != expected) {
-        object("%" + std::to_string(p.value) + " is not where it will be read");
-      }
+      const std::string other = difference({plan::arena, p.offset, p.bytes}, recorded_.values[p.value]);
+      if (!other.empty()) object("%" + std::to_string(p.value) + " is read as " + other);
     }
     for (std::size_t v = graph_.first_pending_value(); v < graph_.values().size(); ++v) {
-      if (graph_.values()[v].resource != record::no_resource || placed[v]) continue;
-      if (graph_.readable(static_cast<ValueId>(v), false)) object("%" + std::to_string(v) + " cannot be read");
+      if (graph_.values()[v].resource != record::no_resource) continue;
+      const bool must = must_be_readable(graph_, static_cast<ValueId>(v), options_);
+      if (must && !placed[v]) object("%" + std::to_string(v) + " cannot be read");
+      if (!must && placed[v]) object("%" + std::to_string(v) + " is read back, and nobody asked for it");
     }
   }
 
-  void check_resources() {
-    for (const auto& [resource, recorded] : recorded_.all()) {
-      if (memory_.read({resource, 0, recorded.size() * 4}) != recorded) {
-        object("buffer " + std::to_string(resource) + " ends up with something else");
-      }
-    }
-    for (const auto& [resource, content] : memory_.all()) {
+  void check_buffers() {
+    for (const auto& [resource, words] : recorded_.buffers.all()) memory_.at({resource, 0, words.size() * 4});
+    for (const auto& [resource, words] : memory_.all()) {
       if (resource == plan::arena) continue;
-      if (recorded_.read({resource, 0, content.size() * 4}) != content) {
-        object("buffer " + std::to_string(resource) + " is written where nothing was stored");
+      const Symbol* expected = recorded_.buffers.at({resource, 0, words.size() * 4});
+      if (!std::equal(words.begin(), words.end(), expected)) {
+        object("buffer " + std::to_string(resource) + " ends up with something else");
       }
     }
   }
 
   const plan::Plan& plan_;
   const record::Graph& graph_;
+  const plan::PlanOptions& options_;
+  Recorded& recorded_;
   std::size_t current_ = 0;
-  Memory recorded_;
+  Symbols symbols_;
   Memory memory_;
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<Word>> operands_;  // by node and input
-  std::map<std::uint32_t, std::uint32_t> passes_;                              // dispatches by node
-  std::map<std::uint32_t, std::uint32_t> seen_;
-  std::map<std::uint32_t, std::vector<Word>> partials_;  // what the last pass of a node left for the next
-  std::map<std::uint32_t, std::uint64_t> k_done_;
   std::vector<std::string> objections_;
 };
 
 }  // namespace
 
-std::vector<std::string> replay(const plan::Plan& plan, const record::Graph& graph) {
-  return Replay(plan, graph).run();
+std::vector<std::string> replay(const plan::Plan& plan, const record::Graph& graph, const plan::PlanOptions& options,
+                                Recorded& recorded) {
+  return Replay(plan, graph, options, recorded).run();
 }
 
 }  // namespace brontes::test

@@ -1,9 +1,10 @@
-// Runs a plan over memory in which every word is a name: "word 3 of value 7". The recording says what
-// each op must find in its operands; the plan has to bring exactly that about in its own order.
+// Runs a plan on symbols (kernel_model.hpp) and compares with what the recording means (recorded.hpp):
+// every result that leaves a group, what can be read in the end, and what the buffers hold.
 #pragma once
 
 #include "plan/plan.hpp"
 #include "record/graph.hpp"
+#include "support/recorded.hpp"
 
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 namespace brontes::test {
 
 /// What the plan does otherwise than the recording; empty when it does the same.
-std::vector<std::string> replay(const plan::Plan& plan, const record::Graph& graph);
+std::vector<std::string> replay(const plan::Plan& plan, const record::Graph& graph, const plan::PlanOptions& options,
+                                Recorded& recorded);
 
 }  // namespace brontes::test

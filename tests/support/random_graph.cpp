@@ -9,11 +9,15 @@
 namespace brontes::test {
 namespace {
 
+using record::ElementwiseOp;
 using record::Graph;
+using record::ReduceOp;
+using record::ResourceId;
 using record::ValueId;
 
-constexpr record::ResourceId resource_count = 3;
+constexpr ResourceId resource_count = 3;
 constexpr std::uint64_t resource_elements = 48;
+constexpr std::uint64_t most_elements = 400;
 
 class Recorder {
  public:
@@ -21,15 +25,27 @@ class Recorder {
 
   Graph run() {
     for (std::uint32_t i = random_.between(1, 3); i-- > 0;) source();
-    if (random_.one_in(4)) execute_so_far();
-    for (std::uint32_t i = random_.between(1, 30); i-- > 0;) step();
+    if (random_.one_in(6)) execute_so_far();
+    for (std::uint32_t i = random_.between(1, 5); i-- > 0;) {
+      if (random_.one_in(2)) {
+        pattern();
+      } else {
+        for (std::uint32_t j = random_.between(1, 5); j-- > 0;) step();
+      }
+    }
     return std::move(graph_);
   }
 
  private:
-  void add(const Result<ValueId>& value) {
-    if (value) values_.push_back(*value);  // ops that do not fit are part of the game: nothing is recorded
+  // Ops that do not fit are part of the game: nothing is recorded, and `otherwise` stands in.
+  ValueId add(const Result<ValueId>& value, ValueId otherwise) {
+    if (!value) return otherwise;
+    values_.push_back(*value);
+    return *value;
   }
+  void add(const Result<ValueId>& value) { add(value, 0); }
+
+  const Shape& shape_of(ValueId value) const { return graph_.values()[value].shape; }
 
   ValueId any() {
     // Recent values make chains, old ones make fans.
@@ -38,38 +54,48 @@ class Recorder {
   }
 
   Shape shape() {
-    switch (random_.below(9)) {
-      case 0: return Shape(resource_elements);
-      case 1: return Shape(6, 8);
-      case 2: return Shape(8);
-      case 3: return Shape(6, 1);
-      case 4: return Shape(8, 6);
-      case 5: return Shape(1);
-      case 6: return Shape(2, 3, 8);
-      case 7: return Shape(random_.between(0, 300));
+    switch (random_.below(10)) {
+      case 0:
+      case 1: return Shape(resource_elements);
+      case 2:
+      case 3: return Shape(6, 8);
+      case 4: return Shape(8);
+      case 5: return Shape(6, 1);
+      case 6: return Shape(1);
+      case 7: return Shape(2, 3, 8);
+      case 8: return Shape(random_.between(0, 100));
       default: return Shape(random_.between(0, 9), random_.between(0, 9));
     }
   }
 
-  void source() {
-    if (random_.one_in(2)) {
-      const Shape s = shape();
-      const std::vector<float> data(s.count());
-      return add(graph_.upload(data, s));
-    }
-    constexpr std::array<std::array<int, 2>, 3> shapes{{{48, 1}, {6, 8}, {8, 6}}};
-    const auto& dims = random_.pick(shapes);
-    values_.push_back(graph_.import(Shape(dims[0], dims[1]), random_.below(resource_count)));
+  ValueId upload(const Shape& s) {
+    const std::vector<float> data(s.count());
+    return add(graph_.upload(data, s), 0);
   }
 
-  // Everything so far now lies in resources, at places that overlap.
+  ValueId import(ResourceId resource) {
+    constexpr std::array<std::array<int, 2>, 3> shapes{{{48, 1}, {6, 8}, {8, 6}}};
+    const auto& dims = random_.pick(shapes);
+    values_.push_back(graph_.import(Shape(dims[0], dims[1]), resource));
+    return values_.back();
+  }
+
+  void source() {
+    if (random_.one_in(2)) {
+      upload(shape());
+    } else {
+      import(random_.below(resource_count));
+    }
+  }
+
+  // Everything so far now lies in resources, at places that overlap; also in those that are stored to.
   void execute_so_far() {
     for (std::uint32_t i = random_.between(0, 4); i-- > 0;) operation();
     std::vector<Graph::Residence> residences;
     for (std::size_t id = 0; id < graph_.values().size(); ++id) {
       if (graph_.values()[id].resource != record::no_resource || random_.one_in(4)) continue;
       residences.push_back(
-          {static_cast<ValueId>(id), random_.below(resource_count), std::uint64_t{16} * random_.below(8)});
+          {static_cast<ValueId>(id), random_.below(resource_count + 1), std::uint64_t{16} * random_.below(8), true});
     }
     graph_.executed(residences);
     source();
@@ -77,48 +103,189 @@ class Recorder {
 
   void step() {
     switch (random_.below(16)) {
-      case 0:
-      case 1: return source();
-      case 2:
-      case 3:
-      case 4: return store();
-      case 5: return graph_.keep(any());
+      case 0: return source();
+      case 1:
+      case 2: return store(any(), random_.below(resource_count));
+      case 3: return graph_.keep(any());
       default: return operation();
     }
   }
 
-  void store() {
-    const ValueId x = any();
+  void store(ValueId x, ResourceId into) {
+    const record::Value& value = graph_.values()[x];
     // Mostly to a resource of that very size; otherwise to the beginning of one.
-    if (graph_.values()[x].bytes() > resource_elements * sizeof(float)) return;
-    if (graph_.values()[x].shape.count() != resource_elements && !random_.one_in(3)) return;
+    if (value.bytes() > resource_elements * sizeof(float)) return;
+    if (value.shape.count() != resource_elements && !random_.one_in(3)) return;
+    // A copy within a buffer has the same place at both ends: buffers are imported and stored as a whole.
+    if (value.resource == into && value.offset != 0) return;
     // A value of an earlier execution that was not kept cannot be stored.
-    if (graph_.store(x, random_.below(resource_count), graph_.values()[x].shape)) return;
+    if (graph_.store(x, into, value.shape)) return;
+  }
+
+  ValueId unary(ValueId x) {
+    constexpr std::array ops{ElementwiseOp::relu,  ElementwiseOp::neg,  ElementwiseOp::exp,   ElementwiseOp::copy,
+                             ElementwiseOp::scale, ElementwiseOp::gelu, ElementwiseOp::clamp, ElementwiseOp::offset};
+    const float p = static_cast<float>(random_.below(3));
+    return add(graph_.elementwise(random_.pick(ops), {&x, 1}, p, p + 1), x);
+  }
+
+  ValueId binary(ValueId x, ValueId y) {
+    constexpr std::array ops{ElementwiseOp::add, ElementwiseOp::sub, ElementwiseOp::mul, ElementwiseOp::max,
+                             ElementwiseOp::div};
+    if (!record_fits(x, y)) return x;
+    const ValueId inputs[] = {x, y};
+    return add(graph_.elementwise(random_.pick(ops), inputs), x);
+  }
+
+  // Outer products of vectors grow fast.
+  bool record_fits(ValueId x, ValueId y) const {
+    return shape_of(x).count() * shape_of(y).count() <= most_elements * most_elements;
+  }
+
+  ValueId chain(ValueId x, std::uint32_t length) {
+    for (std::uint32_t i = 0; i < length; ++i) x = unary(x);
+    return x;
+  }
+
+  // Of the same shape as x, from somewhere else.
+  ValueId like(ValueId x) {
+    for (std::uint32_t tries = 0; tries < 3; ++tries) {
+      const ValueId y = any();
+      if (y != x && shape_of(y) == shape_of(x)) return y;
+    }
+    return upload(shape_of(x));
+  }
+
+  // A row, a column or a scalar that broadcasts to x.
+  ValueId smaller(ValueId x) {
+    const Shape s = shape_of(x);
+    if (s.rank() < 2 || random_.one_in(4)) return upload(Shape(1));
+    if (s.rank() == 2 && random_.one_in(2)) return upload(Shape(s[0], 1));
+    return upload(Shape(s[s.rank() - 1]));
+  }
+
+  ValueId any_with_elements() {
+    for (std::uint32_t tries = 0; tries < 4; ++tries) {
+      const ValueId x = any();
+      if (shape_of(x).count() != 0) return x;
+    }
+    return upload(Shape(6, 8));
+  }
+
+  void pattern() {
+    const ValueId x = any_with_elements();
+    switch (random_.below(12)) {
+      case 0: {
+        chain(x, random_.between(2, 5));
+        return;
+      }
+      case 1: {
+        chain(x, random_.between(9, 18));
+        return;
+      }
+      case 2: {  // a diamond
+        const ValueId top = unary(x);
+        const ValueId left = chain(top, random_.between(0, 3));
+        binary(left, chain(top, random_.between(0, 3)));
+        return;
+      }
+      case 3: {  // two chains that meet
+        const ValueId left = chain(x, random_.between(1, 4));
+        const ValueId right = chain(like(x), random_.between(1, 4));
+        const ValueId joined = binary(left, right);
+        if (random_.one_in(3)) graph_.keep(left);
+        if (random_.one_in(3)) binary(right, joined);
+        return;
+      }
+      case 4: {  // many inputs
+        ValueId sum = x;
+        for (std::uint32_t i = random_.between(2, 7); i-- > 0;) sum = binary(sum, like(sum));
+        return;
+      }
+      case 5: {
+        ValueId y = x;
+        for (std::uint32_t i = random_.between(1, 4); i-- > 0;) y = binary(unary(y), smaller(y));
+        return;
+      }
+      case 6: {  // kept and used on the way
+        ValueId y = x;
+        for (std::uint32_t i = random_.between(2, 5); i-- > 0;) {
+          y = unary(y);
+          if (random_.one_in(2)) graph_.keep(y);
+          if (random_.one_in(3)) add(graph_.reduce(ReduceOp::sum, {&y, 1}));
+        }
+        return;
+      }
+      case 7:
+      case 8: return layer();
+      case 9: {  // a reduction and what follows
+        ValueId y = add(graph_.reduce(ReduceOp::sum, {&x, 1}), x);
+        for (std::uint32_t i = random_.between(1, 6); i-- > 0;) y = random_.one_in(2) ? unary(y) : binary(y, like(y));
+        return;
+      }
+      case 10: return update();
+      default: {  // read, store, read again
+        const ResourceId resource = random_.below(resource_count);
+        const ValueId window = import(resource);
+        if (random_.one_in(2)) unary(window);
+        store(chain(random_.one_in(2) ? window : like(window), random_.between(0, 2)), resource);
+        chain(random_.one_in(2) ? window : import(resource), random_.between(1, 3));
+        if (random_.one_in(2)) store(chain(any(), 1), resource);
+        return;
+      }
+    }
+  }
+
+  // matmul, bias, activation, residual.
+  void layer() {
+    const std::uint64_t m = random_.between(1, 6);
+    const std::uint64_t k = random_.between(random_.one_in(8) ? 0 : 1, 12);
+    const std::uint64_t n = random_.between(1, 8);
+    MatmulOptions options;
+    options.layout = random_.one_in(2) ? Layout::kn : Layout::nk;
+    const ValueId a = upload(Shape(m, k));
+    const ValueId b = upload(options.layout == Layout::nk ? Shape(n, k) : Shape(k, n));
+    ValueId y = add(graph_.matmul(random_.one_in(2) ? unary(a) : a, b, options), a);
+    if (random_.one_in(6)) graph_.keep(y);
+    const ValueId product = y;
+    if (!random_.one_in(3)) y = binary(y, upload(Shape(n)));
+    if (!random_.one_in(3)) y = unary(y);
+    if (random_.one_in(2)) y = binary(y, random_.one_in(4) ? product : like(y));
+    chain(y, random_.between(0, 3));
+  }
+
+  // A buffer brought up to date in place: b = op(b, ...).
+  void update() {
+    const ResourceId resource = random_.below(resource_count);
+    const ValueId window = import(resource);
+    ValueId y = chain(window, random_.between(1, 3));
+    if (random_.one_in(2)) y = binary(y, like(y));
+    if (random_.one_in(3)) y = binary(y, smaller(y));
+    if (random_.one_in(4)) unary(window);
+    store(y, resource);
   }
 
   void operation() {
-    using Op = record::ElementwiseOp;
     const ValueId x = any();
     const ValueId y = any();
     switch (random_.below(10)) {
       case 0:
       case 1: {
-        constexpr std::array unary{Op::relu, Op::neg, Op::exp, Op::copy, Op::scale};
-        return add(graph_.elementwise(random_.pick(unary), {&x, 1}, 2.0f));
+        unary(x);
+        return;
       }
       case 2:
       case 3:
       case 4:
       case 5: {
-        constexpr std::array binary{Op::add, Op::sub, Op::mul, Op::max};
-        const ValueId inputs[] = {x, random_.one_in(6) ? x : y};
-        return add(graph_.elementwise(random_.pick(binary), inputs));
+        binary(x, random_.one_in(6) ? x : y);
+        return;
       }
       case 6: return add(graph_.fill(1.0f, shape()));
       case 7: {
         const ValueId inputs[] = {x, y};
-        if (random_.one_in(2)) return add(graph_.reduce(record::ReduceOp::dot, inputs));
-        constexpr std::array ops{record::ReduceOp::sum, record::ReduceOp::max, record::ReduceOp::min};
+        if (random_.one_in(2)) return add(graph_.reduce(ReduceOp::dot, inputs));
+        constexpr std::array ops{ReduceOp::sum, ReduceOp::max, ReduceOp::min};
         return add(graph_.reduce(random_.pick(ops), {&x, 1}));
       }
       default: return matmul(x, y);
@@ -130,12 +297,14 @@ class Recorder {
     options.layout = random_.one_in(2) ? Layout::kn : Layout::nk;
     constexpr std::array kernels{MatmulKernel::automatic, MatmulKernel::automatic, MatmulKernel::naive};
     options.kernel = random_.pick(kernels);
+    options.alpha = random_.one_in(2) ? 1.0f : 0.5f;
+    const std::uint64_t a = shape_of(x).count();
+    const std::uint64_t b = shape_of(y).count();
+    if (a * b > most_elements * 12) return;
     const auto inferred = graph_.matmul(x, y, options);
     if (inferred) return add(inferred);
     // Flat views: any m, k, n whose products are the element counts.
     const std::uint64_t k = random_.between(1, 12);
-    const std::uint64_t a = graph_.values()[x].shape.count();
-    const std::uint64_t b = graph_.values()[y].shape.count();
     add(graph_.matmul(x, y, a / k, k, b / k, options));
   }
 
@@ -162,11 +331,28 @@ plan::Traits random_traits(Random& random) {
   return traits;
 }
 
+plan::PlanOptions random_options(Random& random) {
+  plan::PlanOptions options;
+  switch (random.below(4)) {
+    case 0: options.keep_all = true; break;
+    case 1: options.keep_marked_only = true; break;
+    default: break;
+  }
+  switch (random.below(3)) {
+    case 0: options.work_per_submit = 1; break;
+    case 1: options.work_per_submit = random.between(2, 500); break;
+    default: break;
+  }
+  options.fuse = !random.one_in(4);
+  options.reuse_memory = !random.one_in(4);
+  return options;
+}
+
 Graph random_graph(Random& random) { return Recorder(random).run(); }
 
 std::uint32_t graph_count(std::uint32_t usual) {
   const char* soak = std::getenv("BRONTES_SOAK");
-  return soak != nullptr && std::string_view(soak) == "1" ? 50000 : usual;
+  return soak != nullptr && std::string_view(soak) == "1" ? 10 * usual : usual;
 }
 
 }  // namespace brontes::test

@@ -1,6 +1,7 @@
 // Random recordings for property tests: the same seed gives the same one everywhere.
 #pragma once
 
+#include "plan/plan.hpp"
 #include "plan/traits.hpp"
 #include "record/graph.hpp"
 
@@ -31,12 +32,17 @@ class Random {
 /// A device out of the ordinary: few invocations, little shared memory, short loops, small grids.
 plan::Traits random_traits(Random& random);
 
+/// Any way to keep and to split; fusion and reuse mostly on.
+plan::PlanOptions random_options(Random& random);
+
 /// A mix of uploads, imports of a few resources (also of values of an earlier execution, which overlap
 /// each other and what stores write), elementwise ops with broadcasting, fills, reductions, matmuls in
-/// both layouts, stores and keeps; sizes are small, some are zero.
+/// both layouts, stores and keeps; among them what plans have rules for: long chains, diamonds, chains
+/// that meet, many operands, layers of an MLP, updates in place, reads before and after stores. Sizes are
+/// small, some are zero.
 record::Graph random_graph(Random& random);
 
-/// How many graphs a property test looks at: `usual`, or 50,000 with BRONTES_SOAK=1.
+/// How many graphs a property test looks at: `usual`, or ten times as many with BRONTES_SOAK=1.
 std::uint32_t graph_count(std::uint32_t usual);
 
 }  // namespace brontes::test

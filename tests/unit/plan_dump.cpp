@@ -1,9 +1,12 @@
 // Whole plans as text.
 #include "plan/plan.hpp"
 #include "support/hazard_checker.hpp"
+#include "support/random_graph.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,9 @@ using record::Graph;
 using record::ValueId;
 
 namespace {
+
+constexpr plan::PlanOptions unfused{false, false, false, true, 0};
+constexpr plan::PlanOptions plain{false, false, false, false, 0};  // nor reused
 
 struct Recording {
   Graph graph{std::uint64_t{1} << 30};
@@ -36,19 +42,20 @@ struct Recording {
 
   std::string plan(const plan::Traits& traits = {}, const plan::PlanOptions& options = {}) const {
     const plan::Plan plan = plan::make_plan(graph, traits, options).value();
-    CHECK(test::describe(test::check_plan(plan, graph)).empty());
+    CHECK(test::describe(test::check_plan(plan, graph, options)).empty());
     return "\n" + plan::dump(plan, graph);
   }
+  std::string plan(const plan::PlanOptions& options) const { return plan({}, options); }
 };
 
 }  // namespace
 
-TEST_CASE("dump: relu, scale, add is three dispatches in a row", "[plan][dump]") {
+TEST_CASE("dump: relu, scale, add without fusion is three dispatches in a row", "[plan][dump]") {
   Recording r;
   const ValueId x = r.upload(Shape(4));
   const ValueId b = r.upload(Shape(4));
   r.binary(ElementwiseOp::add, r.unary(ElementwiseOp::scale, r.unary(ElementwiseOp::relu, x)), b);
-  CHECK(r.plan() == R"(
+  CHECK(r.plan(plain) == R"(
 plan: 3 ops, 3 dispatches, 2 barriers, arena 1280 bytes
 upload %0 [4] at 0
 upload %1 [4] at 256
@@ -67,7 +74,7 @@ TEST_CASE("dump: two independent chains share their gaps", "[plan][dump]") {
   ValueId b = r.upload(Shape(4));
   for (int i = 0; i < 3; ++i) a = r.unary(ElementwiseOp::relu, a);
   for (int i = 0; i < 3; ++i) b = r.unary(ElementwiseOp::neg, b);
-  CHECK(r.plan() == R"(
+  CHECK(r.plan(plain) == R"(
 plan: 6 ops, 6 dispatches, 2 barriers, arena 2048 bytes
 upload %0 [4] at 0
 upload %1 [4] at 256
@@ -95,7 +102,7 @@ TEST_CASE("two chains of length n need n - 1 barriers, however they were recorde
         if (interleaved) b = r.unary(ElementwiseOp::neg, b);
       }
       for (std::size_t i = 0; i < n && !interleaved; ++i) b = r.unary(ElementwiseOp::neg, b);
-      const plan::Plan plan = plan::make_plan(r.graph, {}).value();
+      const plan::Plan plan = plan::make_plan(r.graph, {}, unfused).value();
       CHECK(plan.dispatches.size() == 2 * n);
       CHECK(plan.barriers.size() == n - 1);
     }
@@ -109,7 +116,7 @@ TEST_CASE("a thousand independent ops need no barrier", "[plan]") {
   CHECK(plan::make_plan(r.graph, {}).value().barriers.empty());
 }
 
-TEST_CASE("dump: a layer of an MLP", "[plan][dump]") {
+TEST_CASE("dump: a layer of an MLP without fusion", "[plan][dump]") {
   Recording r;
   const ValueId x = r.graph.import(Shape(32, 64), 0);
   const ValueId w = r.graph.import(Shape(48, 64), 1);
@@ -118,7 +125,7 @@ TEST_CASE("dump: a layer of an MLP", "[plan][dump]") {
   options.layout = Layout::nk;
   const ValueId y = r.graph.matmul(x, w, options).value();
   r.unary(ElementwiseOp::relu, r.binary(ElementwiseOp::add, y, bias));
-  CHECK(r.plan() == R"(
+  CHECK(r.plan(plain) == R"(
 plan: 3 ops, 3 dispatches, 2 barriers, arena 18688 bytes
 upload %2 [48] at 0
 #0 matmul_tiled matmul 32x64x48 nk %0, %1 -> %3 groups 6x1x1
@@ -151,7 +158,7 @@ TEST_CASE("dump: a store to an import orders reads before and after it", "[plan]
   const ValueId y = r.unary(ElementwiseOp::relu, x);
   r.store(y, 5);
   r.unary(ElementwiseOp::neg, x);
-  CHECK(r.plan() == R"(
+  CHECK(r.plan(plain) == R"(
 plan: 3 ops, 3 dispatches, 2 barriers, arena 512 bytes
 #0 elementwise relu %0 -> %1 groups 1x1x1
 barrier RAW on %1 #0 -> #1, WAR on buffer 5 #0 -> #1
@@ -168,7 +175,7 @@ TEST_CASE("dump: a write after a read gets a barrier", "[plan][dump]") {
   const ValueId y = r.upload(Shape(4));
   r.unary(ElementwiseOp::relu, x);
   r.store(y, 5);
-  CHECK(r.plan() == R"(
+  CHECK(r.plan(plain) == R"(
 plan: 2 ops, 2 dispatches, 1 barriers, arena 512 bytes
 upload %1 [4] at 0
 #0 elementwise relu %0 -> %2 groups 1x1x1
@@ -184,7 +191,7 @@ TEST_CASE("dump: a write after a write gets a barrier, one to another buffer doe
   r.store(x, 5);
   r.store(x, 6);
   r.store(x, 5);
-  CHECK(r.plan() == R"(
+  CHECK(r.plan(plain) == R"(
 plan: 3 ops, 3 dispatches, 1 barriers, arena 256 bytes
 upload %0 [4] at 0
 #0 elementwise store %0 -> buffer 5 groups 1x1x1
@@ -198,12 +205,12 @@ TEST_CASE("dump: an operand used twice is one cause", "[plan][dump]") {
   Recording r;
   const ValueId x = r.unary(ElementwiseOp::relu, r.upload(Shape(4)));
   r.binary(ElementwiseOp::mul, x, x);
-  CHECK(r.plan() == R"(
+  CHECK(r.plan(plain) == R"(
 plan: 2 ops, 2 dispatches, 1 barriers, arena 768 bytes
 upload %0 [4] at 0
 #0 elementwise relu %0 -> %1 groups 1x1x1
 barrier RAW on %1 #0 -> #1
-#1 elementwise mul %1, %1 -> %2 groups 1x1x1
+#1 elementwise mul %1 -> %2 groups 1x1x1
 read %2 [4] at 256
 )");
 }
@@ -227,7 +234,7 @@ TEST_CASE("dump: what is kept lies among the results", "[plan][dump]") {
   r.binary(ElementwiseOp::add, b, y);
   r.graph.keep(x);
   r.graph.keep(b);
-  CHECK(r.plan() == R"(
+  CHECK(r.plan(plain) == R"(
 plan: 3 ops, 3 dispatches, 2 barriers, arena 1280 bytes
 upload %0 [4] at 256
 upload %1 [4] at 0
@@ -245,9 +252,9 @@ read %4 [4] at 768
 TEST_CASE("dump: keep_all makes everything readable", "[plan][dump]") {
   Recording r;
   r.unary(ElementwiseOp::neg, r.unary(ElementwiseOp::relu, r.upload(Shape(4))));
-  plan::PlanOptions options;
+  plan::PlanOptions options = plain;
   options.keep_all = true;
-  CHECK(r.plan({}, options) == R"(
+  CHECK(r.plan(options) == R"(
 plan: 2 ops, 2 dispatches, 1 barriers, arena 768 bytes
 upload %0 [4] at 0
 #0 elementwise relu %0 -> %1 groups 1x1x1
@@ -307,7 +314,7 @@ read %2 [2, 3] at 20224
 TEST_CASE("dump: a plan is of what is pending", "[plan][dump]") {
   Recording r;
   const ValueId y = r.unary(ElementwiseOp::relu, r.upload(Shape(4)));
-  const Graph::Residence residence{y, 2, 256};
+  const Graph::Residence residence{y, 2, 256, true};
   r.graph.executed({&residence, 1});
   r.unary(ElementwiseOp::neg, y);
   CHECK(r.plan() == R"(
@@ -319,4 +326,403 @@ read %2 [4] at 0
 
 TEST_CASE("dump: an empty batch", "[plan][dump]") {
   CHECK(Recording().plan() == "\nplan: 0 ops, 0 dispatches, 0 barriers, arena 0 bytes\n");
+}
+
+TEST_CASE("dump: relu, scale, add is one dispatch", "[plan][dump]") {
+  Recording r;
+  const ValueId x = r.upload(Shape(4));
+  const ValueId b = r.upload(Shape(4));
+  r.binary(ElementwiseOp::add, r.unary(ElementwiseOp::scale, r.unary(ElementwiseOp::relu, x)), b);
+  CHECK(r.plan() == R"(
+plan: 3 ops, 1 dispatches, 0 barriers, arena 768 bytes
+upload %0 [4] at 0
+upload %1 [4] at 256
+#0 elementwise relu+scale+add %0, %1 -> %4 groups 1x1x1
+read %4 [4] at 512
+)");
+}
+
+TEST_CASE("dump: an MLP is one dispatch per layer", "[plan][dump]") {
+  Recording r;
+  ValueId y = r.graph.import(Shape(32, 64), 0);
+  MatmulOptions options;
+  options.layout = Layout::nk;
+  constexpr int widths[] = {64, 48, 16};
+  for (int layer = 0; layer < 2; ++layer) {
+    const ValueId w =
+        r.graph.import(Shape(widths[layer + 1], widths[layer]), static_cast<record::ResourceId>(layer + 1));
+    const ValueId bias = r.upload(Shape(widths[layer + 1]));
+    y = r.binary(ElementwiseOp::add, r.graph.matmul(y, w, options).value(), bias);
+    if (layer == 0) y = r.unary(ElementwiseOp::gelu, y);
+  }
+  CHECK(r.plan() == R"(
+plan: 5 ops, 2 dispatches, 1 barriers, arena 8704 bytes
+upload %2 [48] at 0
+upload %7 [16] at 256
+#0 matmul_tiled matmul+add+gelu 32x64x48 nk %0, %1, %2 -> %5 groups 6x1x1
+barrier RAW on %5 #0 -> #1
+#1 matmul_tiled matmul+add 32x48x16 nk %5, %6, %7 -> %9 groups 2x1x1
+read %9 [32, 16] at 512
+)");
+}
+
+TEST_CASE("dump: a residual is part of the product's dispatch", "[plan][dump]") {
+  Recording r;
+  const ValueId x = r.upload(Shape(16, 16));
+  const ValueId bias = r.upload(Shape(16));
+  const ValueId y = r.binary(ElementwiseOp::add, r.graph.matmul(x, x, {}).value(), bias);
+  r.unary(ElementwiseOp::relu, r.binary(ElementwiseOp::add, y, x));
+  CHECK(r.plan() == R"(
+plan: 4 ops, 1 dispatches, 0 barriers, arena 2304 bytes
+upload %0 [16, 16] at 0
+upload %1 [16] at 1024
+#0 matmul_tiled matmul+add+add+relu 16x16x16 kn %0, %0, %1, %0 -> %5 groups 1x1x1
+read %5 [16, 16] at 1280
+)");
+}
+
+TEST_CASE("dump: what is kept on the way is still written", "[plan][dump]") {
+  Recording r;
+  const ValueId x = r.upload(Shape(4));
+  const ValueId a = r.unary(ElementwiseOp::relu, x);
+  const ValueId b = r.unary(ElementwiseOp::neg, a);
+  r.unary(ElementwiseOp::exp, b);
+  r.graph.keep(a);
+  CHECK(r.plan() == R"(
+plan: 3 ops, 1 dispatches, 0 barriers, arena 768 bytes
+upload %0 [4] at 0
+#0 elementwise relu+neg+exp %0 -> %1, %3 groups 1x1x1
+read %1 [4] at 256
+read %3 [4] at 512
+)");
+}
+
+TEST_CASE("dump: a long chain is cut where the kernel is full", "[plan][dump]") {
+  Recording r;
+  ValueId x = r.upload(Shape(4));
+  for (int i = 0; i < 10; ++i) x = r.unary(i % 2 == 0 ? ElementwiseOp::relu : ElementwiseOp::neg, x);
+  CHECK(r.plan() == R"(
+plan: 10 ops, 2 dispatches, 1 barriers, arena 768 bytes
+upload %0 [4] at 0
+#0 elementwise relu+neg+relu+neg+relu+neg+relu+neg %0 -> %8 groups 1x1x1
+barrier RAW on %8 #0 -> #1
+#1 elementwise relu+neg %8 -> %10 groups 1x1x1
+read %10 [4] at 256
+)");
+}
+
+TEST_CASE("dump: two independent chains of products need n - 1 barriers, fused or not", "[plan][dump]") {
+  Recording r;
+  ValueId a = r.upload(Shape(4, 4));
+  ValueId b = r.upload(Shape(4, 4));
+  for (int i = 0; i < 3; ++i) {
+    a = r.graph.matmul(a, a, {}).value();
+    b = r.unary(ElementwiseOp::relu, r.graph.matmul(b, b, {}).value());
+  }
+  CHECK(r.plan() == R"(
+plan: 9 ops, 6 dispatches, 2 barriers, arena 2048 bytes
+upload %0 [4, 4] at 0
+upload %1 [4, 4] at 256
+#0 matmul_naive matmul 4x4x4 kn %0, %0 -> %2 groups 1x1x1
+#1 matmul_naive matmul+relu 4x4x4 kn %1, %1 -> %4 groups 1x1x1
+barrier RAW on %2 #0 -> #2, RAW on %4 #1 -> #3
+#2 matmul_naive matmul 4x4x4 kn %2, %2 -> %5 groups 1x1x1
+#3 matmul_naive matmul+relu 4x4x4 kn %4, %4 -> %7 groups 1x1x1
+barrier RAW on %5 #2 -> #4, RAW on %7 #3 -> #5
+#4 matmul_naive matmul 4x4x4 kn %5, %5 -> %8 groups 1x1x1
+#5 matmul_naive matmul+relu 4x4x4 kn %7, %7 -> %10 groups 1x1x1
+read %8 [4, 4] at 512
+read %10 [4, 4] at 768
+)");
+}
+
+TEST_CASE("dump: temporaries take turns in the arena", "[plan][dump]") {
+  Recording r;
+  ValueId x = r.upload(Shape(64, 1));
+  for (int i = 0; i < 5; ++i) x = r.sum(r.binary(ElementwiseOp::mul, x, r.upload(Shape(64, 1))));
+  CHECK(r.plan(unfused) == R"(
+plan: 10 ops, 10 dispatches, 9 barriers, arena 2304 bytes (4096 without reuse)
+upload %0 [64, 1] at 0
+upload %1 [64, 1] at 256
+upload %4 [64, 1] at 512
+upload %7 [64, 1] at 768
+upload %10 [64, 1] at 1024
+upload %13 [64, 1] at 1280
+#0 elementwise mul %0, %1 -> %2 groups 1x1x1
+barrier RAW on %2 #0 -> #1
+#1 reduce sum %2 -> %3 groups 1x1x1
+barrier RAW on %3 #1 -> #2, WAR on reused memory at 1792 #1 -> #2
+#2 elementwise mul %3, %4 -> %5 groups 1x1x1
+barrier RAW on %5 #2 -> #3, WAR on reused memory at 2048 #2 -> #3
+#3 reduce sum %5 -> %6 groups 1x1x1
+barrier RAW on %6 #3 -> #4, WAR on reused memory at 1792 #3 -> #4
+#4 elementwise mul %6, %7 -> %8 groups 1x1x1
+barrier RAW on %8 #4 -> #5, WAR on reused memory at 2048 #4 -> #5
+#5 reduce sum %8 -> %9 groups 1x1x1
+barrier RAW on %9 #5 -> #6, WAR on reused memory at 1792 #5 -> #6
+#6 elementwise mul %9, %10 -> %11 groups 1x1x1
+barrier RAW on %11 #6 -> #7, WAR on reused memory at 2048 #6 -> #7
+#7 reduce sum %11 -> %12 groups 1x1x1
+barrier RAW on %12 #7 -> #8, WAR on reused memory at 1792 #7 -> #8
+#8 elementwise mul %12, %13 -> %14 groups 1x1x1
+barrier RAW on %14 #8 -> #9
+#9 reduce sum %14 -> %15 groups 1x1x1
+read %15 [1] at 1536
+)");
+}
+
+TEST_CASE("dump: an update of a buffer is one dispatch, in place", "[plan][dump]") {
+  Recording r;
+  const ValueId w = r.graph.import(Shape(8), 3);
+  const ValueId gradient = r.upload(Shape(8));
+  r.store(r.binary(ElementwiseOp::sub, w, r.unary(ElementwiseOp::scale, gradient)), 3);
+  CHECK(r.plan() == R"(
+plan: 3 ops, 1 dispatches, 0 barriers, arena 256 bytes
+upload %1 [8] at 0
+#0 elementwise scale+sub %1, %0 -> %3 in buffer 3 groups 1x1x1
+)");
+}
+
+TEST_CASE("dump: a product is written straight to where it is stored", "[plan][dump]") {
+  Recording r;
+  const ValueId x = r.graph.import(Shape(4, 4), 0);
+  r.store(r.unary(ElementwiseOp::relu, r.graph.matmul(x, x, {}).value()), 1);
+  CHECK(r.plan() == R"(
+plan: 3 ops, 1 dispatches, 0 barriers, arena 0 bytes
+#0 matmul_naive matmul+relu 4x4x4 kn %0, %0 -> %2 in buffer 1 groups 1x1x1
+)");
+}
+
+TEST_CASE("dump: a product is not written over its operand", "[plan][dump]") {
+  Recording r;
+  const ValueId x = r.graph.import(Shape(4, 4), 0);
+  r.store(r.graph.matmul(x, x, {}).value(), 0);
+  CHECK(r.plan() == R"(
+plan: 2 ops, 2 dispatches, 1 barriers, arena 256 bytes
+#0 matmul_naive matmul 4x4x4 kn %0, %0 -> %1 groups 1x1x1
+barrier RAW on %1 #0 -> #1, WAR on buffer 0 #0 -> #1
+#1 elementwise store %1 -> buffer 0 groups 1x1x1
+)");
+}
+
+TEST_CASE("dump: a budget cuts the dispatches into submits", "[plan][dump]") {
+  Recording r;
+  ValueId x = r.upload(Shape(4));
+  for (int i = 0; i < 4; ++i) x = r.unary(ElementwiseOp::relu, x);
+  plan::PlanOptions options = plain;
+  options.work_per_submit = 8;
+  CHECK(r.plan(options) == R"(
+plan: 4 ops, 4 dispatches, 3 barriers, arena 1280 bytes
+upload %0 [4] at 0
+#0 elementwise relu %0 -> %1 groups 1x1x1
+barrier RAW on %1 #0 -> #1
+#1 elementwise relu %1 -> %2 groups 1x1x1
+submit 1
+barrier RAW on %2 #1 -> #2
+#2 elementwise relu %2 -> %3 groups 1x1x1
+barrier RAW on %3 #2 -> #3
+#3 elementwise relu %3 -> %4 groups 1x1x1
+read %4 [4] at 256
+)");
+}
+
+TEST_CASE("dump: ops without effect do not run", "[plan][dump]") {
+  Recording r;
+  const ValueId x = r.upload(Shape(4));
+  r.graph.keep(r.unary(ElementwiseOp::relu, x));
+  r.sum(r.unary(ElementwiseOp::neg, x));
+  plan::PlanOptions options;
+  options.keep_marked_only = true;
+  CHECK(r.plan(options) == R"(
+plan: 3 ops, 1 dispatches, 0 barriers, arena 512 bytes
+dropped: 2 ops
+upload %0 [4] at 0
+#0 elementwise relu %0 -> %1 groups 1x1x1
+read %1 [4] at 256
+)");
+}
+
+namespace {
+
+// A plan with a bit of everything: a fused group, an epilogue, a buffer that is stored to, two submits.
+std::string example(DumpFormat format) {
+  Recording r;
+  const ValueId x = r.upload(Shape(4, 4));
+  const ValueId w = r.graph.import(Shape(4, 4), 7);
+  const ValueId h = r.unary(ElementwiseOp::relu, r.graph.matmul(x, w, {}).value());
+  const ValueId y = r.graph.matmul(h, w, {}).value();
+  r.sum(y);
+  r.store(r.binary(ElementwiseOp::add, r.unary(ElementwiseOp::neg, w), x), 7);
+  plan::PlanOptions options;
+  options.work_per_submit = 100;
+  const plan::Plan plan = plan::make_plan(r.graph, {}, options).value();
+  CHECK(test::describe(test::check_plan(plan, r.graph, options)).empty());
+  return plan::dump(plan, r.graph, format);
+}
+
+}  // namespace
+
+TEST_CASE("dump: the same plan as text, DOT and JSON", "[plan][dump]") {
+  CHECK("\n" + example(DumpFormat::text) == R"(
+plan: 7 ops, 5 dispatches, 2 barriers, arena 1280 bytes
+upload %0 [4, 4] at 0
+#0 matmul_naive matmul+relu 4x4x4 kn %0, %1 -> %3 groups 1x1x1
+#1 elementwise neg+add %1, %0 -> %7 groups 1x1x1
+submit 1
+barrier RAW on %3 #0 -> #2
+#2 matmul_naive matmul 4x4x4 kn %3, %1 -> %4 groups 1x1x1
+barrier RAW on %4 #2 -> #3, WAR on buffer 7 #2 -> #4
+#3 reduce sum %4 -> %5 groups 1x1x1
+#4 elementwise store %7 -> buffer 7 groups 1x1x1
+read %5 [1] at 256
+)");
+  CHECK("\n" + example(DumpFormat::dot) == R"(
+digraph plan {
+  rankdir=TB;
+  node [shape=box, style=rounded, fontname="sans-serif", fontsize=11];
+  edge [fontname="sans-serif", fontsize=9];
+  v0 [shape=ellipse, label="upload %0\n[4, 4]"];
+  subgraph cluster_level0 {
+    label="level 0"; style=dashed; color=gray; fontname="sans-serif"; fontsize=9;
+    d0 [label="#0 matmul+relu\nmatmul_naive 4x4x4 kn\ngroups 1x1x1, at 512"];
+    d1 [label="#1 neg+add\nelementwise\ngroups 1x1x1, at 768"];
+  }
+  subgraph cluster_level1 {
+    label="level 1"; style=dashed; color=gray; fontname="sans-serif"; fontsize=9;
+    d2 [label="#2 matmul\nmatmul_naive 4x4x4 kn\ngroups 1x1x1, at 1024"];
+  }
+  subgraph cluster_level2 {
+    label="level 2"; style=dashed; color=gray; fontname="sans-serif"; fontsize=9;
+    d3 [label="#3 sum\nreduce\ngroups 1x1x1, at 256"];
+    d4 [label="#4 store\nelementwise\ngroups 1x1x1"];
+  }
+  v0 -> d0 [label="%0"];
+  v1 [shape=ellipse, label="buffer 7\n%1\n[4, 4]"];
+  v1 -> d0 [label="%1"];
+  v1 -> d1 [label="%1"];
+  v0 -> d1 [label="%0"];
+  d0 -> d2 [label="%3"];
+  v1 -> d2 [label="%1"];
+  d2 -> d3 [label="%4"];
+  d1 -> d4 [label="%7"];
+  d2 -> d4 [style=dotted, color=gray, label="WAR"];
+  r5 [shape=ellipse, label="read %5\n[1]"];
+  d3 -> r5;
+}
+)");
+  CHECK("\n" + example(DumpFormat::json) == R"(
+{
+  "operations": 7,
+  "dropped_operations": 0,
+  "fused_operations": 2,
+  "arena_bytes": 1280,
+  "arena_bytes_without_reuse": 1280,
+  "uploads": [{"value": 0, "shape": [4, 4], "offset": 0, "bytes": 64}],
+  "readable": [{"value": 5, "shape": [1], "offset": 256, "bytes": 4}],
+  "submits": [[0, 2], [2, 5]],
+  "dispatches": [
+    {"index": 0, "level": 0, "kernel": "matmul_naive", "ops": ["matmul", "relu"], "matmul": "4x4x4 kn", "inputs": [0, 1], "outputs": [3], "groups": [1, 1, 1], "offset": 512},
+    {"index": 1, "level": 0, "kernel": "elementwise", "ops": ["neg", "add"], "inputs": [1, 0], "outputs": [7], "groups": [1, 1, 1], "offset": 768},
+    {"index": 2, "level": 1, "kernel": "matmul_naive", "ops": ["matmul"], "matmul": "4x4x4 kn", "inputs": [3, 1], "outputs": [4], "groups": [1, 1, 1], "offset": 1024},
+    {"index": 3, "level": 2, "kernel": "reduce", "ops": ["sum"], "inputs": [4], "outputs": [5], "groups": [1, 1, 1], "offset": 256},
+    {"index": 4, "level": 2, "kernel": "elementwise", "ops": ["store"], "inputs": [7], "outputs": [], "groups": [1, 1, 1]}
+  ],
+  "barriers": [
+    {"before": 2, "causes": [{"kind": "RAW", "on": "%3", "from": 0, "to": 2}]},
+    {"before": 3, "causes": [{"kind": "RAW", "on": "%4", "from": 2, "to": 3}, {"kind": "WAR", "on": "buffer 7", "from": 2, "to": 4}]}
+  ]
+}
+)");
+}
+
+namespace {
+
+// Accepts what RFC 8259 does, as far as dumps go.
+class Json {
+ public:
+  explicit Json(const std::string& text) : text_(text) {}
+
+  bool valid() { return value() && at_ == text_.size(); }
+
+ private:
+  void space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+  }
+  bool take(char c) {
+    space();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    space();
+    return true;
+  }
+  bool string() {
+    if (!take('"')) return false;
+    while (at_ < text_.size() && text_[at_] != '"') {
+      if (text_[at_] == '\\' || text_[at_] < ' ') return false;
+      ++at_;
+    }
+    return take('"');
+  }
+  bool number() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+    const bool leading_zero = at_ - begin > 1 && text_[begin] == '0';
+    space();
+    return at_ != begin && !leading_zero;
+  }
+  template <class Item>
+  bool list(char close, Item item) {
+    if (take(close)) return true;
+    do {
+      if (!item()) return false;
+    } while (take(','));
+    return take(close);
+  }
+  bool value() {
+    if (take('{')) return list('}', [&] { return string() && take(':') && value(); });
+    if (take('[')) return list(']', [&] { return value(); });
+    space();
+    return at_ < text_.size() && text_[at_] == '"' ? string() : number();
+  }
+
+  const std::string& text_;
+  std::size_t at_ = 0;
+};
+
+// The end of an edge that no node statement declares, or nothing.
+std::string dangling_edge(const std::string& dot) {
+  std::set<std::string> declared;
+  std::vector<std::string> ends;
+  std::istringstream lines(dot);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name, arrow, other;
+    words >> name >> arrow >> other;
+    if (arrow == "->") {
+      ends.push_back(name);
+      ends.push_back(other.substr(0, other.find(';')));
+    } else if (arrow.rfind("[", 0) == 0) {
+      declared.insert(name);
+    }
+  }
+  for (const std::string& end : ends) {
+    if (declared.count(end) == 0) return end;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("dump: JSON of random plans is JSON, and DOT has no edge to nowhere", "[plan][dump][random]") {
+  for (std::uint32_t seed = 0; seed < 500; ++seed) {
+    test::Random random(seed);
+    const Graph graph = test::random_graph(random);
+    const plan::Traits traits = test::random_traits(random);
+    const plan::Plan plan = plan::make_plan(graph, traits, test::random_options(random)).value();
+    const std::string json = plan::dump(plan, graph, DumpFormat::json);
+    if (!Json(json).valid()) FAIL("seed " << seed << "\n" << json);
+    const std::string dot = plan::dump(plan, graph, DumpFormat::dot);
+    const std::string end = dangling_edge(dot);
+    if (!end.empty()) FAIL("seed " << seed << ": " << end << "\n" << dot);
+  }
 }

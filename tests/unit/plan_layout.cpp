@@ -1,6 +1,7 @@
 // Where values lie in the arena.
 #include "plan/plan.hpp"
 #include "support/random_graph.hpp"
+#include "support/recorded.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -18,12 +19,15 @@ using record::ValueId;
 
 namespace {
 
+constexpr plan::PlanOptions plain{false, false, false, false, 0};
+
 bool overlap(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint64_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes;
 }
 
 // The rule that a layout breaks, or nothing.
-std::string broken_rule(const Plan& plan, const Graph& graph, const plan::Traits& traits) {
+std::string broken_rule(const Plan& plan, const Graph& graph, const plan::Traits& traits,
+                        const plan::PlanOptions& options) {
   const std::uint64_t alignment = traits.storage_alignment;
   auto inside = [](const Placement& p, std::uint64_t begin, std::uint64_t end) {
     return p.offset >= begin && p.offset + p.bytes <= end;
@@ -35,7 +39,7 @@ std::string broken_rule(const Plan& plan, const Graph& graph, const plan::Traits
     if (p.bytes != graph.values()[p.value].bytes()) return "an upload has the size of its value";
     if (!inside(p, 0, plan.upload_bytes)) return "uploads are one range from the start";
     if (p.offset % alignment != 0) return "uploads are aligned";
-    const bool read = graph.readable(p.value, false);
+    const bool read = test::must_be_readable(graph, p.value, options);
     if (!read && p.bytes != 0 && p.offset + p.bytes > plan.readback_begin && plan.readback_begin < plan.upload_bytes &&
         p.offset >= plan.readback_begin) {
       return "uploads nobody reads lie before those that are read";
@@ -91,7 +95,7 @@ TEST_CASE("layout: uploads, what is read, and temporaries follow each other", "[
   const ValueId temporary = graph.elementwise(ElementwiseOp::relu, {&consumed, 1}).value();
   const ValueId result = graph.elementwise(ElementwiseOp::relu, {&temporary, 1}).value();
   graph.keep(kept);
-  const Plan plan = plan::make_plan(graph, {}).value();
+  const Plan plan = plan::make_plan(graph, {}, plain).value();
   CHECK(plan.uploads[0].offset == 0);
   CHECK(plan.readback_begin == 256);
   CHECK(plan.uploads[1].offset == 256);
@@ -118,21 +122,19 @@ TEST_CASE("layout: placements of uploads are in the order of the uploads", "[pla
   for (std::size_t i = 0; i < 6; ++i) CHECK(plan.uploads[i].value == ids[i]);
 }
 
-TEST_CASE("layout: a plan says whether it touches buffers", "[plan][layout]") {
-  Graph none(1 << 20);
-  REQUIRE(none.fill(0, Shape(4)));
-  CHECK_FALSE(plan::make_plan(none, {})->uses_resources);
-
-  Graph reads(1 << 20);
-  const ValueId x = reads.import(Shape(4), 0);
-  REQUIRE(reads.elementwise(ElementwiseOp::relu, {&x, 1}));
-  CHECK(plan::make_plan(reads, {})->uses_resources);
-  CHECK_FALSE(plan::make_plan(reads, {})->writes_resources);
-
-  Graph writes(1 << 20);
-  REQUIRE_FALSE(writes.store(writes.fill(0, Shape(4)).value(), 0, Shape(4)));
-  CHECK(plan::make_plan(writes, {})->uses_resources);
-  CHECK(plan::make_plan(writes, {})->writes_resources);
+TEST_CASE("layout: a plan says which buffers it writes", "[plan][layout]") {
+  Graph graph(1 << 20);
+  const ValueId x = graph.import(Shape(4), 0);
+  const ValueId y = graph.elementwise(ElementwiseOp::relu, {&x, 1}).value();
+  CHECK_FALSE(plan::make_plan(graph, {})->writes(0));
+  REQUIRE_FALSE(graph.store(y, 1, Shape(4)));
+  for (const bool fuse : {false, true}) {
+    plan::PlanOptions options;
+    options.fuse = fuse;
+    const Plan plan = plan::make_plan(graph, {}, options).value();
+    CHECK_FALSE(plan.writes(0));
+    CHECK(plan.writes(1));
+  }
 }
 
 TEST_CASE("layout: sizes past 32 bits are placed in 64", "[plan][layout]") {
@@ -149,8 +151,9 @@ TEST_CASE("layout: every rule holds for random graphs", "[plan][layout][random]"
     test::Random random(seed);
     const Graph graph = test::random_graph(random);
     const plan::Traits traits = test::random_traits(random);
-    const Plan plan = plan::make_plan(graph, traits).value();
-    const std::string rule = broken_rule(plan, graph, traits);
+    const plan::PlanOptions options = test::random_options(random);
+    const Plan plan = plan::make_plan(graph, traits, options).value();
+    const std::string rule = broken_rule(plan, graph, traits, options);
     if (!rule.empty()) FAIL("seed " << seed << ": not so: " << rule << "\n" << plan::dump(plan, graph));
   }
 }

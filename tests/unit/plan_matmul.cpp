@@ -108,8 +108,9 @@ TEST_CASE("the selector takes gemv for one row, naive for little, tiled for the 
   }
 }
 
-TEST_CASE("the selector keeps CPU drivers from workgroup barriers", "[plan][matmul]") {
-  CHECK(kernel_for({512, 512, 512}, cpu_driver()) == MatmulKernel::naive);
+TEST_CASE("the selector keeps CPU drivers from workgroup barriers where rows are few", "[plan][matmul]") {
+  CHECK(kernel_for({31, 512, 512}, cpu_driver()) == MatmulKernel::naive);
+  CHECK(kernel_for({512, 512, 512}, cpu_driver()) == MatmulKernel::tiled);
   CHECK(kernel_for({1, 512, 512}, cpu_driver()) == MatmulKernel::gemv);
 }
 

@@ -222,7 +222,7 @@ TEST_CASE("store: another number of elements than the buffer", "[record][errors]
 TEST_CASE("a value of an earlier execution that was not kept cannot be used by any op", "[record][errors]") {
   Fixture f;
   const ValueId kept = f.graph.elementwise(ElementwiseOp::relu, {&f.two_three, 1}).value();
-  const Graph::Residence residence{kept, 0, 0};
+  const Graph::Residence residence{kept, 0, 0, true};
   f.graph.executed({&residence, 1});
 
   const ValueId gone = f.two_three;

@@ -168,22 +168,38 @@ TEST_CASE("consumers counts every use, also twice by one op and by a store", "[r
   CHECK(graph.values()[y].consumers == 1);
 }
 
-TEST_CASE("what nobody consumed can be read, and what was kept", "[record]") {
+TEST_CASE("keep() marks a value, and a copy without data keeps the marks", "[record]") {
   Graph graph(plenty);
   const ValueId x = upload(graph, Shape(2));
   const ValueId y = unary(graph, ElementwiseOp::relu, x);
-  CHECK(graph.readable(y, false));
-  CHECK_FALSE(graph.readable(x, false));
-  CHECK(graph.readable(x, true));
   graph.keep(x);
-  CHECK(graph.readable(x, false));
+  for (const Graph& g : {graph.without_data(), graph.without_data().without_data()}) {
+    CHECK(g.values()[x].keep);
+    CHECK_FALSE(g.values()[y].keep);
+    CHECK(g.values()[x].consumers == 1);
+    CHECK(g.nodes().size() == 1);
+    CHECK(g.uploads().empty());
+  }
+}
+
+TEST_CASE("an import can be read at once, other values after they were executed", "[record]") {
+  Graph graph(plenty);
+  const ValueId x = graph.import(Shape(2), 0);
+  const ValueId y = unary(graph, ElementwiseOp::relu, x);
+  CHECK(graph.values()[x].imported);
+  CHECK(graph.values()[x].readable);
+  CHECK_FALSE(graph.values()[y].readable);
+  const Graph::Residence residence{y, 1, 0, true};
+  graph.executed({&residence, 1});
+  CHECK(graph.values()[y].readable);
+  CHECK_FALSE(graph.values()[y].imported);
 }
 
 TEST_CASE("executed() ends what is pending and says where kept values lie", "[record]") {
   Graph graph(plenty);
   const ValueId x = upload(graph, Shape(2));
   const ValueId y = unary(graph, ElementwiseOp::relu, x);
-  const Graph::Residence residence{y, 4, 256};
+  const Graph::Residence residence{y, 4, 256, true};
   graph.executed({&residence, 1});
   CHECK(graph.uploads().empty());
   CHECK(graph.first_pending_value() == 2);

@@ -1,0 +1,100 @@
+#include "cases.hpp"
+#include "fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace {
+
+using brontes::test::compiler;
+using kernel_report::Case;
+using kernel_report::Figures;
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = [] {
+    auto made = kernel_report::all_cases(compiler().traits());
+    if (!made) FAIL(made.error().message);
+    return *made;
+  }();
+  return all;
+}
+
+Figures compile(const Case& c) {
+  auto figures = compiler().compile(brontes::kernels::get(c.kernel), c.constants);
+  if (!figures) FAIL(c.name << ": " << figures.error().message);
+  return *figures;
+}
+
+Figures compile_reference() {
+  const char* path = std::getenv("BRONTES_REFERENCE_KERNEL");
+  if (path == nullptr) SKIP("BRONTES_REFERENCE_KERNEL names no file");
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  REQUIRE(bytes.size() > 20);
+  std::vector<std::uint32_t> words(bytes.size() / 4);
+  std::memcpy(words.data(), bytes.data(), words.size() * 4);
+  auto figures = compiler().compile(words, {0, 1, 2}, 12);
+  if (!figures) FAIL(figures.error().message);
+  return *figures;
+}
+
+bool starts_with(const std::string& text, const std::string& prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+// Every pipeline of these names, and how many they were.
+std::size_t check_no_spills(const std::string& prefix) {
+  std::size_t count = 0;
+  for (const Case& c : cases()) {
+    if (!starts_with(c.name, prefix)) continue;
+    ++count;
+    const Figures figures = compile(c);
+    INFO(c.name);
+    CHECK(figures.spilled_vgprs == 0);
+    CHECK(figures.spilled_sgprs == 0);
+    CHECK(figures.scratch_bytes == 0);
+    CHECK(figures.instructions > 0);
+    CHECK(figures.waves > 0);
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a fused chain costs no more than the kernel written for it by hand", "[compiler]") {
+  const Figures by_hand = compile_reference();
+  bool found = false;
+  for (const Case& c : cases()) {
+    if (c.name != kernel_report::fused_case) continue;
+    found = true;
+    const Figures fused = compile(c);
+    INFO("fused:\n" << fused.assembly << "\nby hand:\n" << by_hand.assembly);
+    CHECK(fused.instructions <= by_hand.instructions);
+    CHECK(fused.vgprs <= by_hand.vgprs);
+    CHECK(fused.code_bytes <= by_hand.code_bytes);
+    CHECK(fused.waves >= by_hand.waves);
+    CHECK_FALSE(fused.spills());
+  }
+  CHECK(found);
+}
+
+TEST_CASE("no elementwise pipeline spills", "[compiler]") {
+  std::size_t ops = 0;
+#define BRONTES_OP(name, code, arity, scalars, formula) ++ops;
+#include "elementwise.def"
+#undef BRONTES_OP
+  CHECK(check_no_spills("elementwise/") == 2 * ops);
+  CHECK(check_no_spills("fused/") >= 8);
+}
+
+TEST_CASE("no reduction spills", "[compiler]") { CHECK(check_no_spills("reduce/") >= 4); }
+
+TEST_CASE("no matmul pipeline spills", "[compiler]") {
+  CHECK(check_no_spills("matmul/naive/") == 4);
+  CHECK(check_no_spills("matmul/gemv/") == 8);
+  CHECK(check_no_spills("matmul/tiled/") >= 8);
+}

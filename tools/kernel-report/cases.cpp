@@ -1,0 +1,232 @@
+#include "cases.hpp"
+
+#include "plan/plan.hpp"
+#include "record/graph.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <utility>
+
+namespace kernel_report {
+namespace {
+
+using brontes::Errc;
+using brontes::Error;
+using brontes::Layout;
+using brontes::MatmulKernel;
+using brontes::Result;
+using brontes::Shape;
+using brontes::record::ElementwiseOp;
+using brontes::record::ReduceOp;
+using brontes::record::ValueId;
+
+// Large enough for pipelines of their own, without a tail; one more element has one.
+constexpr std::uint64_t large = std::uint64_t{1} << 20;
+
+// Records on resident buffers. The first error stays.
+class Recording {
+ public:
+  explicit Recording(const brontes::plan::Traits& traits) : graph_(traits.max_storage_range) {}
+
+  ValueId input(const Shape& shape) { return graph_.import(shape, resources_++); }
+  ValueId op(ElementwiseOp op, std::initializer_list<ValueId> inputs, float p = 0.5f, float q = 2.0f) {
+    return take(graph_.elementwise(op, {inputs.begin(), inputs.size()}, p, q));
+  }
+  ValueId fill(const Shape& shape) { return take(graph_.fill(0.5f, shape)); }
+  ValueId reduce(ReduceOp op, std::initializer_list<ValueId> inputs) {
+    return take(graph_.reduce(op, {inputs.begin(), inputs.size()}));
+  }
+  ValueId matmul(std::uint64_t m, std::uint64_t k, std::uint64_t n, Layout layout, MatmulKernel kernel) {
+    brontes::MatmulOptions options;
+    options.layout = layout;
+    options.kernel = kernel;
+    const ValueId a = input({m, k});
+    const ValueId b = input(layout == Layout::nk ? Shape{n, k} : Shape{k, n});
+    return take(graph_.matmul(a, b, options));
+  }
+  void keep(ValueId x) { graph_.keep(x); }
+
+  const brontes::record::Graph& graph() const { return graph_; }
+  const Error& error() const { return error_; }
+
+ private:
+  ValueId take(Result<ValueId> result) {
+    if (result) return *result;
+    if (!error_) error_ = result.error();
+    return 0;
+  }
+
+  brontes::record::Graph graph_;
+  brontes::record::ResourceId resources_ = 0;
+  Error error_;
+};
+
+class Cases {
+ public:
+  explicit Cases(const brontes::plan::Traits& traits) : traits_(traits) {}
+
+  using Record = std::function<void(Recording&)>;
+
+  /// Adds what the recording is planned as. It must be `dispatches` dispatches.
+  void add(const std::string& name, std::size_t dispatches, const Record& record) {
+    if (error_) return;
+    Recording recording(traits_);
+    record(recording);
+    error_ = recording.error();
+    if (error_) return;
+    auto plan = brontes::plan::make_plan(recording.graph(), traits_);
+    if (!plan) {
+      error_ = plan.error();
+      return;
+    }
+    if (plan->dispatches.size() != dispatches) {
+      error_ = Error(Errc::invalid_argument, name + " is planned as " + std::to_string(plan->dispatches.size()) +
+                                                 " dispatches, not " + std::to_string(dispatches));
+      return;
+    }
+    for (const brontes::plan::Dispatch& d : plan->dispatches) add(name, d);
+  }
+
+  Result<std::vector<Case>> take() {
+    if (error_) return error_;
+    return std::move(cases_);
+  }
+
+ private:
+  void add(const std::string& name, const brontes::plan::Dispatch& d) {
+    Case c{name, d.kernel, {d.constants.begin(), d.constants.begin() + d.constant_count}};
+    for (const Case& known : cases_) {
+      if (known.kernel == c.kernel && known.constants == c.constants) return;
+    }
+    if (d.kernel == brontes::kernels::Id::matmul_tiled) {
+      namespace kernel = brontes::kernels::matmul_tiled;
+      const std::uint32_t tile_k = d.get(kernel::tile_k);
+      c.name += "/" + std::to_string(d.get(kernel::tile_m)) + "x" + std::to_string(d.get(kernel::tile_n)) + "x" +
+                std::to_string(tile_k);
+      c.hot_loop_turns = tile_k / 4;
+    }
+    const auto same_name = [&](const Case& known) { return known.name == c.name; };
+    for (int pass = 2; std::any_of(cases_.begin(), cases_.end(), same_name); ++pass) {
+      c.name = name + "/pass-" + std::to_string(pass);
+    }
+    cases_.push_back(std::move(c));
+  }
+
+  const brontes::plan::Traits& traits_;
+  std::vector<Case> cases_;
+  Error error_;
+};
+
+void add_single_ops(Cases& cases) {
+  struct Op {
+    const char* name;
+    ElementwiseOp op;
+    int arity;
+  };
+  constexpr Op ops[] = {
+#define BRONTES_OP(name, code, arity, scalars, formula) {#name, static_cast<ElementwiseOp>(code), arity},
+#include "elementwise.def"
+#undef BRONTES_OP
+  };
+  for (const Op& op : ops) {
+    for (const std::uint64_t count : {large, large + 1}) {
+      cases.add(std::string("elementwise/") + op.name + (count == large ? "" : "/tail"), 1, [&](Recording& r) {
+        if (op.arity == 0) {
+          r.fill({count});
+        } else if (op.arity == 1) {
+          r.op(op.op, {r.input({count})});
+        } else {
+          r.op(op.op, {r.input({count}), r.input({count})});
+        }
+      });
+    }
+  }
+}
+
+void relu_scale_add(Recording& r, const Shape& x, const Shape& y) {
+  const ValueId positive = r.op(ElementwiseOp::relu, {r.input(x)});
+  r.op(ElementwiseOp::add, {r.op(ElementwiseOp::scale, {positive}), r.input(y)});
+}
+
+void add_fused(Cases& cases) {
+  const std::string name = fused_case;
+  cases.add(name, 1, [](Recording& r) { relu_scale_add(r, {large}, {large}); });
+  cases.add(name + "/tail", 1, [](Recording& r) { relu_scale_add(r, {large + 1}, {large + 1}); });
+  cases.add(name + "/row", 1, [](Recording& r) { relu_scale_add(r, {1024, 1024}, {1024}); });
+  cases.add(name + "/column", 1, [](Recording& r) { relu_scale_add(r, {1024, 1024}, {1024, 1}); });
+  cases.add(name + "/general", 1, [](Recording& r) { relu_scale_add(r, {1025, 1023}, {1023}); });
+  cases.add(name + "/scalar", 1, [](Recording& r) { relu_scale_add(r, {large}, {1}); });
+
+  // Eight steps, four inputs, three results.
+  for (const std::uint64_t count : {large, large + 1}) {
+    const std::string tail = count == large ? "" : "/tail";
+    cases.add("fused/8-simple" + tail, 1, [&](Recording& r) {
+      const ValueId a = r.op(ElementwiseOp::relu, {r.input({count})});
+      const ValueId b = r.op(ElementwiseOp::add, {r.op(ElementwiseOp::scale, {a}), r.input({count})});
+      const ValueId c = r.op(ElementwiseOp::mul, {r.op(ElementwiseOp::neg, {b}), r.input({count})});
+      r.keep(b);
+      r.keep(c);
+      const ValueId d = r.op(ElementwiseOp::sub, {r.op(ElementwiseOp::offset, {c}), r.input({count})});
+      r.op(ElementwiseOp::clamp, {d});
+    });
+    cases.add("fused/8-activations" + tail, 1, [&](Recording& r) {
+      const ValueId a = r.op(ElementwiseOp::gelu, {r.input({count})});
+      const ValueId b = r.op(ElementwiseOp::mul, {r.op(ElementwiseOp::tanh, {a}), r.input({count})});
+      const ValueId c = r.op(ElementwiseOp::div, {r.op(ElementwiseOp::exp, {b}), r.input({count})});
+      r.keep(b);
+      r.keep(c);
+      const ValueId d = r.op(ElementwiseOp::max, {r.op(ElementwiseOp::log, {c}), r.input({count})});
+      r.op(ElementwiseOp::gelu_tanh, {d});
+    });
+  }
+}
+
+void add_reductions(Cases& cases) {
+  cases.add("reduce/sum", 2, [](Recording& r) { r.reduce(ReduceOp::sum, {r.input({large})}); });
+  cases.add("reduce/max", 2, [](Recording& r) { r.reduce(ReduceOp::max, {r.input({large})}); });
+  cases.add("reduce/min", 2, [](Recording& r) { r.reduce(ReduceOp::min, {r.input({large})}); });
+  cases.add("reduce/dot", 2, [](Recording& r) { r.reduce(ReduceOp::dot, {r.input({large}), r.input({large})}); });
+  cases.add("reduce/sum-scale-gelu", 2, [](Recording& r) {
+    r.op(ElementwiseOp::gelu, {r.op(ElementwiseOp::scale, {r.reduce(ReduceOp::sum, {r.input({large})})})});
+  });
+}
+
+void add_matmul(Cases& cases, MatmulKernel kernel, std::uint64_t m, std::uint64_t k, std::uint64_t n,
+                const std::string& suffix, std::initializer_list<bool> epilogues = {false, true}) {
+  for (const Layout layout : {Layout::nk, Layout::kn}) {
+    for (const bool epilogue : epilogues) {
+      const std::string name = std::string("matmul/") + to_string(kernel) + "/" + to_string(layout) +
+                               (epilogue ? "/bias-gelu" : "") + suffix;
+      cases.add(name, 1, [&](Recording& r) {
+        const ValueId product = r.matmul(m, k, n, layout, kernel);
+        if (epilogue) r.op(ElementwiseOp::gelu, {r.op(ElementwiseOp::add, {product, r.input({n})})});
+      });
+    }
+  }
+}
+
+void add_matmuls(Cases& cases) {
+  add_matmul(cases, MatmulKernel::naive, 64, 64, 64, "");
+  add_matmul(cases, MatmulKernel::gemv, 1, 4096, 4096, "");
+  add_matmul(cases, MatmulKernel::gemv, 1, 4095, 4095, "/odd");
+  // The selector takes smaller tiles for smaller products.
+  constexpr std::uint64_t sizes[] = {4096, 2048, 1024, 512, 256, 128, 64, 32, 16};
+  for (const std::uint64_t size : sizes) {
+    add_matmul(cases, MatmulKernel::tiled, size, size, size, "");
+    add_matmul(cases, MatmulKernel::tiled, size - 1, size - 1, size - 1, "/odd", {true});
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Case>> all_cases(const brontes::plan::Traits& traits) {
+  Cases cases(traits);
+  add_single_ops(cases);
+  add_fused(cases);
+  add_reductions(cases);
+  add_matmuls(cases);
+  return cases.take();
+}
+
+}  // namespace kernel_report

@@ -1,0 +1,174 @@
+// Usage: kernel-report [--json | --markdown | --isa] [PART-OF-A-NAME...]
+//
+// What the compiler of the current driver makes of the library's kernels: registers, spills, occupancy,
+// instructions. Nothing is executed, so RADV's null device will do:
+//
+//   tools/with-driver radv -- build/dev/tools/kernel-report matmul/tiled
+//
+// Exit status: 0; 1 if something went wrong or a pipeline spills; 2 for bad arguments; 77 if no driver tells.
+#include "cases.hpp"
+#include "compiler.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+using kernel_report::Case;
+using kernel_report::Figures;
+using kernel_report::Instructions;
+
+enum class Format { text, markdown, json, isa };
+
+constexpr const char* usage =
+    "usage: kernel-report [--json | --markdown | --isa] [PART-OF-A-NAME...]\n"
+    "Figures of the library's pipelines from the current driver's compiler; --isa for their code.\n"
+    "Without a GPU: tools/with-driver radv -- kernel-report\n";
+
+unsigned long long number(std::uint64_t value) { return value; }
+
+// Multiply-adds among all instructions that one turn of the outermost loop executes.
+double executed_fma_share(const Case& c, const Figures& f) {
+  const Instructions& hot = f.isa.hot_loop;
+  const Instructions& around = f.isa.around_hot_loop;
+  if (around.total == 0) return hot.fma_share();
+  if (c.hot_loop_turns == 0) return 0;
+  const double turns = c.hot_loop_turns;
+  return (static_cast<double>(around.fma) + turns * static_cast<double>(hot.fma)) /
+         (static_cast<double>(around.total) + turns * static_cast<double>(hot.total));
+}
+
+std::string percent(double share) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f%%", 100 * share);
+  return text;
+}
+
+void print_header(Format format, const brontes::DeviceInfo& device) {
+  if (format == Format::json) {
+    std::printf("{\"device\": \"%s\", \"driver\": \"%s\", \"pipelines\": [", device.name.c_str(),
+                device.driver.c_str());
+  } else if (format == Format::text) {
+    std::printf("%s, %s\n%-45s %5s %5s %6s %7s %6s %5s %6s %6s %9s %9s %9s\n", device.name.c_str(),
+                device.driver.c_str(), "pipeline", "VGPR", "SGPR", "spills", "scratch", "LDS", "waves", "bytes",
+                "instr", "FMA", "hot loop", "k loop");
+  } else if (format == Format::markdown) {
+    std::printf("%s, %s\n\n", device.name.c_str(), device.driver.c_str());
+    std::printf(
+        "| pipeline | VGPRs | spilled, scratch | LDS | waves | code bytes | instructions | FMA | hot loop | k loop "
+        "|\n");
+    std::printf("|---|---|---|---|---|---|---|---|---|---|\n");
+  }
+}
+
+void print_json(const Case& c, const Figures& f, bool first) {
+  std::printf("%s\n  {\"name\": \"%s\", \"kernel\": \"%s\", \"constants\": {", first ? "" : ",", c.name.c_str(),
+              brontes::kernels::get(c.kernel).name);
+  const auto& constants = brontes::kernels::get(c.kernel).constants;
+  for (std::size_t i = 0; i < c.constants.size(); ++i) {
+    std::printf("%s\"%s\": %u", i == 0 ? "" : ", ", constants[i].name, c.constants[i]);
+  }
+  std::printf(
+      "}, \"vgprs\": %llu, \"sgprs\": %llu, \"spilled_vgprs\": %llu, \"spilled_sgprs\": %llu, \"scratch_bytes\": %llu, "
+      "\"lds_bytes\": %llu, \"waves_per_simd\": %llu, \"code_bytes\": %llu, \"instructions\": %llu, \"latency\": %llu, "
+      "\"inverse_throughput\": %llu",
+      number(f.vgprs), number(f.sgprs), number(f.spilled_vgprs), number(f.spilled_sgprs), number(f.scratch_bytes),
+      number(f.lds_bytes), number(f.waves), number(f.code_bytes), number(f.instructions), number(f.latency),
+      number(f.inverse_throughput));
+  const std::pair<const char*, const Instructions*> parts[] = {
+      {"isa", &f.isa.all}, {"hot_loop", &f.isa.hot_loop}, {"around_hot_loop", &f.isa.around_hot_loop}};
+  for (const auto& [name, i] : parts) {
+    std::printf(
+        ", \"%s\": {\"instructions\": %llu, \"fma\": %llu, \"vector\": %llu, \"memory\": %llu, \"lds\": %llu, "
+        "\"waits\": %llu}",
+        name, number(i->total), number(i->fma), number(i->vector), number(i->memory), number(i->lds), number(i->waits));
+  }
+  std::printf("}");
+}
+
+void print(Format format, const Case& c, const Figures& f, bool first) {
+  const Instructions& hot = f.isa.hot_loop;
+  const double executed = executed_fma_share(c, f);
+  const std::string hot_share = hot.total == 0 ? "-" : std::to_string(hot.fma) + "/" + std::to_string(hot.total);
+  const std::string k_share = hot.total == 0 || executed == 0 ? "-" : percent(executed);
+  const std::string all_share = percent(f.isa.all.fma_share());
+  const auto spills = number(f.spilled_vgprs + f.spilled_sgprs);
+  switch (format) {
+    case Format::json: return print_json(c, f, first);
+    case Format::isa: std::printf("%s== %s\n%s", first ? "" : "\n", c.name.c_str(), f.assembly.c_str()); return;
+    case Format::text:
+      std::printf("%-45s %5llu %5llu %6llu %7llu %6llu %5llu %6llu %6llu %9s %9s %9s\n", c.name.c_str(),
+                  number(f.vgprs), number(f.sgprs), spills, number(f.scratch_bytes), number(f.lds_bytes),
+                  number(f.waves), number(f.code_bytes), number(f.instructions), all_share.c_str(), hot_share.c_str(),
+                  k_share.c_str());
+      break;
+    case Format::markdown:
+      std::printf("| %s | %llu | %llu, %llu | %llu | %llu | %llu | %llu | %s | %s | %s |\n", c.name.c_str(),
+                  number(f.vgprs), spills, number(f.scratch_bytes), number(f.lds_bytes), number(f.waves),
+                  number(f.code_bytes), number(f.instructions), all_share.c_str(), hot_share.c_str(), k_share.c_str());
+      break;
+  }
+}
+
+bool wanted(const std::string& name, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    if (name.find(part) != std::string::npos) return true;
+  }
+  return parts.empty();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Format format = Format::text;
+  std::vector<std::string> parts;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--json") {
+      format = Format::json;
+    } else if (argument == "--markdown") {
+      format = Format::markdown;
+    } else if (argument == "--isa") {
+      format = Format::isa;
+    } else if (argument == "--help" || argument == "-h") {
+      std::fputs(usage, stdout);
+      return 0;
+    } else if (argument.empty() || argument.front() == '-') {
+      std::fputs(usage, stderr);
+      return 2;
+    } else {
+      parts.push_back(argument);
+    }
+  }
+
+  auto compiler = kernel_report::Compiler::open();
+  if (!compiler) {
+    std::fprintf(stderr, "kernel-report: %s\n", compiler.error().message.c_str());
+    return 77;
+  }
+  auto cases = kernel_report::all_cases((*compiler)->traits());
+  if (!cases) {
+    std::fprintf(stderr, "kernel-report: %s\n", cases.error().message.c_str());
+    return 1;
+  }
+  print_header(format, (*compiler)->device());
+  bool first = true;
+  std::size_t spilling = 0;
+  for (const Case& c : *cases) {
+    if (!wanted(c.name, parts)) continue;
+    const auto figures = (*compiler)->compile(brontes::kernels::get(c.kernel), c.constants);
+    if (!figures) {
+      std::fprintf(stderr, "kernel-report: %s: %s\n", c.name.c_str(), figures.error().message.c_str());
+      return 1;
+    }
+    print(format, c, *figures, first);
+    std::fflush(stdout);
+    first = false;
+    if (figures->spills()) ++spilling;
+  }
+  if (format == Format::json) std::printf("\n]}\n");
+  if (spilling != 0) std::fprintf(stderr, "kernel-report: %zu pipelines spill or use scratch memory\n", spilling);
+  return spilling == 0 ? 0 : 1;
+}
