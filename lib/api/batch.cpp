@@ -114,13 +114,13 @@ struct Batch::State {
     return entry->second;
   }
 
-  Result<plan::Plan> plan() const;
+  Result<plan::Plan> plan(bool to_run) const;
   Result<std::unique_ptr<submit::Program>> build(encode::Use use) const;
   Result<Submission> submit();
   Error read(const Tensor& x, Span<float> out) const;
 };
 
-Result<plan::Plan> Batch::State::plan() const {
+Result<plan::Plan> Batch::State::plan(bool to_run) const {
   plan::PlanOptions planning;
   planning.keep_all = options.keep_all;
   planning.keep_marked_only = options.keep_marked_only;
@@ -128,13 +128,14 @@ Result<plan::Plan> Batch::State::plan() const {
   planning.reuse_memory = options.reuse_memory;
   planning.work_per_submit = options.work_per_submit;
   planning.programs = &context->programs();
+  planning.only_ask = !to_run;
   return plan::make_plan(graph, context->traits(), planning);
 }
 
 Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use) const {
   if (error) return error;
   if (Error e = check_device("execute")) return e;
-  auto planned = plan();
+  auto planned = plan(true);
   if (!planned) return planned.error();
   auto program = submit::Program::create(context, std::move(*planned), resources, use);
   if (!program) return program.error();
@@ -329,7 +330,7 @@ BatchStats Batch::stats() const noexcept {
 Result<std::string> Batch::dump(DumpFormat format) const {
   if (state_->error) return state_->error;
   if (Error e = state_->check_device("dump")) return e;
-  auto plan = state_->plan();
+  auto plan = state_->plan(false);
   if (!plan) return plan.error();
   return plan::dump(*plan, state_->graph, format);
 }

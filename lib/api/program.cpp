@@ -30,7 +30,7 @@ Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
 Error Program::write(Tensor x, Span<const float> data) {
-  if (Error e = TensorAccess::check("write", x, state_->owner)) return e;
+  if (Error e = state_->check("write", x)) return e;
   const plan::Placement* place = find(state_->program->plan().uploads, TensorAccess::id(x));
   if (place == nullptr) {
     return Error(Errc::invalid_argument,
@@ -47,7 +47,7 @@ Error Program::write(Tensor x, Span<const float> data) {
 }
 
 Error Program::rebind(Tensor x, const Buffer& buffer) {
-  if (Error e = TensorAccess::check("rebind", x, state_->owner)) return e;
+  if (Error e = state_->check("rebind", x)) return e;
   const record::Value& value = state_->graph.values()[TensorAccess::id(x)];
   const auto& memory = BufferAccess::memory(buffer);
   if (!memory || &memory->context() != state_->context.get()) {
@@ -82,12 +82,16 @@ Error Program::run() {
   return submission->wait();
 }
 
+Error Program::State::check(const char* op, const Tensor& x) const {
+  if (Error e = TensorAccess::check(op, x, owner)) return e;
+  if (TensorAccess::id(x) < graph.values().size()) return {};
+  return Error(Errc::invalid_tensor,
+               std::string(op) + ": the tensor " + to_string(x.shape()) + " is younger than the program");
+}
+
 Error Program::State::read(const Tensor& x, Span<float> out) const {
-  if (Error e = TensorAccess::check("read", x, owner)) return e;
+  if (Error e = check("read", x)) return e;
   const record::ValueId id = TensorAccess::id(x);
-  if (id >= graph.values().size()) {
-    return Error(Errc::invalid_tensor, "read: the tensor " + to_string(x.shape()) + " is younger than the program");
-  }
   const record::Value& value = graph.values()[id];
   if (Error e = check_output(value.shape, out)) return e;
   if (value.readable) {

@@ -18,6 +18,8 @@ struct Program::State {
   std::unique_ptr<submit::Program> program;
   bool ran = false;
 
+  /// Why `x` means nothing to this program, if so.
+  Error check(const char* op, const Tensor& x) const;
   Error read(const Tensor& x, Span<float> out) const;
 };
 

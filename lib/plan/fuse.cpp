@@ -405,7 +405,7 @@ class Fuser {
     const std::size_t count = groups_.size();
     for (GroupId id = 0; id < count; ++id) {
       const bool fused = groups_[id].program.step_count > (groups_[id].root == no_node ? 1 : 0);
-      if (groups_[id].dropped || !fused || options_.programs->admit(key_of(groups_[id]))) continue;
+      if (groups_[id].dropped || !fused || options_.programs->admit(key_of(groups_[id]), options_.only_ask)) continue;
       const ElementwiseProgram program = groups_[id].program;
       const std::uint32_t level = groups_[id].level;
       groups_[id].program = {};
@@ -529,10 +529,10 @@ class Fuser {
 
 }  // namespace
 
-bool ProgramSet::admit(std::vector<std::uint32_t> program) {
+bool ProgramSet::admit(std::vector<std::uint32_t> program, bool only_ask) {
   std::lock_guard lock(mutex_);
   if (known_.size() >= limit_) return known_.count(program) != 0;
-  known_.insert(std::move(program));
+  if (!only_ask) known_.insert(std::move(program));
   return true;
 }
 

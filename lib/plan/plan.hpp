@@ -151,6 +151,7 @@ struct PlanOptions {
   std::uint64_t work_per_submit = 0;
   /// Which fused programs are allowed; null for any.
   ProgramSet* programs = nullptr;
+  bool only_ask = false;  // the plan will not be run: it takes no room in `programs`
 };
 
 /// Plans what is pending in the graph.

@@ -63,8 +63,8 @@ class ProgramSet {
  public:
   explicit ProgramSet(std::size_t limit = ~std::size_t{0}) : limit_(limit) {}
 
-  /// True when the program is known, or there was room for it.
-  bool admit(std::vector<std::uint32_t> program);
+  /// True when the program is known, or there was room for it, which it then takes unless `only_ask`.
+  bool admit(std::vector<std::uint32_t> program, bool only_ask);
 
  private:
   std::size_t limit_;

@@ -153,7 +153,7 @@ TEST_CASE_METHOD(DeviceTest, "a pipeline is created once for the life of the dev
 
 TEST_CASE_METHOD(DeviceTest, "scalars and sizes do not make new pipelines", "[stats]") {
   const Device device = open_device();
-  Batch batch(device);
+  Batch batch(device, unfused());
   const Tensor x = batch.upload(counting(64));
   for (int i = 0; i < 10; ++i) (void)batch.scale(x, static_cast<float>(i));
   (void)batch.scale(batch.upload(counting(128)), 1.0f);
