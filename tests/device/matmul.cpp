@@ -151,7 +151,7 @@ TEST_CASE_METHOD(DeviceTest, "one row and the same row among several give the sa
 }
 
 TEST_CASE_METHOD(DeviceTest, "the last K % 4 elements count", "[matmul]") {
-  for (std::uint64_t k : {1, 2, 3, 5, 6, 7, 61, 62, 63, 257, 258, 259}) {
+  for (std::uint64_t k : {1u, 2u, 3u, 5u, 6u, 7u, 61u, 62u, 63u, 257u, 258u, 259u}) {
     for (Layout layout : {Layout::kn, Layout::nk}) {
       for (std::uint64_t m : {std::uint64_t{1}, std::uint64_t{3}}) {
         std::vector<float> a(m * k, 0.0f);

@@ -93,10 +93,10 @@ struct Hook<Tag, void(VKAPI_PTR*)(Arguments...)> {
   }
 };
 
-#define DEFINE(function)                    \
-  struct function##_tag {                   \
-    static constexpr auto name = #function; \
-  };                                        \
+#define DEFINE(function)                                     \
+  struct function##_tag {                                    \
+    [[maybe_unused]] static constexpr auto name = #function; \
+  };                                                         \
   using function##_hook = Hook<function##_tag, PFN_##function>;
 FALLIBLE_FUNCTIONS(DEFINE)
 OTHER_FUNCTIONS(DEFINE)
