@@ -13,11 +13,11 @@ Result<std::shared_ptr<vk::Allocation>> allocate(const Device& device, const Sha
     return Error(Errc::invalid_argument, std::string(call) + ": a shape has 1 to 4 dims, none of them negative");
   }
   const std::uint64_t count = shape.count();
-  if (count > Shape::no_count / size_of(DType::f32)) {
+  if (count > Shape::no_count / block_bytes(DType::f32)) {
     return Error(Errc::size_overflow,
                  std::string(call) + ": the size of " + to_string(shape) + " does not fit in 64 bits");
   }
-  const std::uint64_t bytes = count * size_of(DType::f32);
+  const std::uint64_t bytes = row_bytes(DType::f32, count);
   const std::uint64_t most = context->traits().max_storage_range;
   if (bytes > most) {
     return Error(Errc::limit_exceeded, std::string(call) + ": " + to_string(shape) + " takes " + std::to_string(bytes) +

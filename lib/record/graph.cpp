@@ -58,7 +58,7 @@ Error Graph::check_size(const char* op, const Shape& shape) const {
     return Error(Errc::invalid_argument, std::string(op) + ": a shape has 1 to 4 dims, none of them negative");
   }
   const std::uint64_t count = shape.count();
-  const auto bytes = count == Shape::no_count ? std::nullopt : product(count, size_of(DType::f32));
+  const auto bytes = count == Shape::no_count ? std::nullopt : product(count, block_bytes(DType::f32));
   if (!bytes) {
     return Error(Errc::size_overflow,
                  std::string(op) + ": the size of " + to_string(shape) + " does not fit in 64 bits");

@@ -49,7 +49,7 @@ struct Value {
   ResourceId resource = no_resource;
   std::uint64_t offset = 0;  // bytes
 
-  std::uint64_t bytes() const noexcept { return shape.count() * size_of(dtype); }
+  std::uint64_t bytes() const noexcept { return row_bytes(dtype, shape.count()); }
 };
 
 struct ElementwiseNode {

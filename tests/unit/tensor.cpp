@@ -123,7 +123,36 @@ TEST_CASE("a default Tensor is invalid and equal only to another default one", "
   CHECK_FALSE(tensor.valid());
   CHECK(tensor == Tensor());
   CHECK(tensor.dtype() == DType::f32);
-  CHECK(brontes::size_of(tensor.dtype()) == sizeof(float));
+}
+
+TEST_CASE("a DType has a name and the size of a block", "[dtype]") {
+  struct Expected {
+    DType type;
+    std::string name;
+    std::uint64_t elements, bytes;
+  };
+  const Expected table[] = {
+      {DType::f32, "f32", 1, 4},     {DType::f16, "f16", 1, 2},     {DType::bf16, "bf16", 1, 2},
+      {DType::q8_0, "q8_0", 32, 34}, {DType::q4_0, "q4_0", 32, 18},
+  };
+  for (const Expected& expected : table) {
+    INFO(expected.name);
+    CHECK(brontes::to_string(expected.type) == expected.name);
+    CHECK(brontes::block_elements(expected.type) == expected.elements);
+    CHECK(brontes::block_bytes(expected.type) == expected.bytes);
+  }
+  CHECK(std::string(brontes::to_string(static_cast<DType>(200))) == "unknown");
+}
+
+TEST_CASE("a row is as many bytes as its blocks, and a part of a block counts whole", "[dtype]") {
+  static_assert(brontes::row_bytes(DType::f32, 5) == 20);
+  static_assert(brontes::row_bytes(DType::bf16, 5) == 10);
+  static_assert(brontes::row_bytes(DType::q8_0, 4096) == 128 * 34);
+  static_assert(brontes::row_bytes(DType::q4_0, 4096) == 128 * 18);
+  CHECK(brontes::row_bytes(DType::q4_0, 0) == 0);
+  CHECK(brontes::row_bytes(DType::q4_0, 33) == 36);
+  const std::uint64_t huge = std::uint64_t{1} << 62;
+  CHECK(brontes::row_bytes(DType::q8_0, huge) == huge / 32 * 34);
 }
 
 TEST_CASE("a Tensor is a small plain value", "[tensor]") {

@@ -39,7 +39,7 @@ class BRONTES_API Buffer {
   const Shape& shape() const noexcept { return shape_; }
   DType dtype() const noexcept { return DType::f32; }
   std::uint64_t size() const noexcept { return shape_.count(); }  ///< elements
-  std::uint64_t bytes() const noexcept { return size() * size_of(dtype()); }
+  std::uint64_t bytes() const noexcept { return row_bytes(dtype(), size()); }
 
   /// Copies `data` to element `first` and on. Waits for work in flight that uses the buffer; returns
   /// when `data` may be reused. Errc::shape_mismatch when it does not fit.

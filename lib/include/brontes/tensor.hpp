@@ -13,11 +13,51 @@
 
 namespace brontes {
 
-/// Element type of a value. One today; ops state which types they take.
-enum class DType : std::uint8_t { f32 };
+/// How elements are stored. Values of a batch are f32, and so is all arithmetic; the other types are
+/// for resident weights, which kernels turn back into f32 as they read them.
+enum class DType : std::uint8_t {
+  f32,
+  f16,   ///< IEEE 754 binary16
+  bf16,  ///< the upper half of an f32
+  q8_0,  ///< GGUF's Q8_0: blocks of 32 along a row, an f16 scale and 32 signed bytes
+  q4_0,  ///< GGUF's Q4_0: blocks of 32 along a row, an f16 scale and 32 numbers of 4 bits
+};
 
-/// Bytes of one element.
-constexpr std::size_t size_of(DType) noexcept { return 4; }
+/// The enumerator's name, for example "q8_0". Never null.
+constexpr const char* to_string(DType type) noexcept {
+  switch (type) {
+    case DType::f32: return "f32";
+    case DType::f16: return "f16";
+    case DType::bf16: return "bf16";
+    case DType::q8_0: return "q8_0";
+    case DType::q4_0: return "q4_0";
+  }
+  return "unknown";
+}
+
+/// Elements that are stored together: 1, or 32 for the quantised types. Rows consist of whole blocks.
+constexpr std::uint64_t block_elements(DType type) noexcept {
+  return type == DType::q8_0 || type == DType::q4_0 ? 32 : 1;
+}
+
+/// Bytes of one block.
+constexpr std::uint64_t block_bytes(DType type) noexcept {
+  switch (type) {
+    case DType::f32: return 4;
+    case DType::f16:
+    case DType::bf16: return 2;
+    case DType::q8_0: return 2 + 32;
+    case DType::q4_0: return 2 + 16;
+  }
+  return 0;
+}
+
+/// Bytes of a row of `columns` elements, one block after the other; a part of a block counts as a
+/// whole one. The caller sees to it that the product fits in 64 bits.
+constexpr std::uint64_t row_bytes(DType type, std::uint64_t columns) noexcept {
+  const std::uint64_t block = block_elements(type);
+  return (columns / block + (columns % block != 0 ? 1 : 0)) * block_bytes(type);
+}
 
 /// A view of contiguous elements owned by somebody else: std::span for C++17.
 /// Made from a pointer and a count, an array, or anything with data() and size().
