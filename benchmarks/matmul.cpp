@@ -37,7 +37,8 @@ struct Data {
 };
 
 MatmulKernel kernel_of(const std::string& variant) {
-  for (const MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled}) {
+  for (const MatmulKernel kernel :
+       {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup}) {
     if (variant == brontes::to_string(kernel)) return kernel;
   }
   return MatmulKernel::automatic;
@@ -132,9 +133,10 @@ Suite matmul_suite() {
   Suite suite{"matmul", {}};
   for (const Size& s :
        {Size{1, 256, 256, true}, Size{64, 64, 64, true}, Size{1, 4096, 4096}, Size{2, 4096, 4096}, Size{4, 4096, 4096},
-        Size{8, 4096, 4096}, Size{64, 1024, 1024}, Size{512, 512, 512}, Size{1024, 1024, 1024}}) {
+        Size{8, 4096, 4096}, Size{1, 4096, 11008}, Size{64, 1024, 1024}, Size{512, 512, 512}, Size{1024, 1024, 1024},
+        Size{3, 1000, 1003}, Size{17, 769, 1031}, Size{100, 100, 100}}) {
     for (const Layout layout : {Layout::nk, Layout::kn}) {
-      std::vector<std::string> variants{"auto", "naive", "tiled", "openblas"};
+      std::vector<std::string> variants{"auto", "naive", "tiled", "subgroup", "openblas"};
       std::vector<Comparison> comparisons{{"auto", "naive"}, {"auto", "tiled"}};
       if (s.m == 1) {
         variants.insert(variants.begin() + 2, "gemv");

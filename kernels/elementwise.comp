@@ -11,8 +11,6 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 0) const uint group_size = 64;
 // vec4s per invocation, 1 to 8. Neighbouring invocations take neighbouring ones.
 layout(constant_id = 1) const uint vectors = 1;
-// 1 if n % 4 may be other than 0.
-layout(constant_id = 2) const uint tail = 1;
 // The registers that are written to out0 .. out2; 0 for none.
 layout(constant_id = 3) const uint result0 = 4;
 layout(constant_id = 4) const uint result1 = 0;
@@ -45,34 +43,13 @@ BRONTES_OUTPUT(4, out0)
 BRONTES_OUTPUT(5, out1)
 BRONTES_OUTPUT(6, out2)
 
-// Only in full mode could elements past the end lie outside the input.
-#define LOAD(i)                                                                  \
-  if (mode##i == mode_full && !whole) {                                          \
-    r[i].x = load1(in##i, at * 4u);                                              \
-    if (valid > 1u) r[i].y = load1(in##i, at * 4u + 1u);                         \
-    if (valid > 2u) r[i].z = load1(in##i, at * 4u + 2u);                         \
-  } else {                                                                       \
-    BRONTES_LOAD4(r[i], in##i, mode##i, at, params.div[i], params.mod[i])        \
-  }
-
+#define LOAD(i) BRONTES_LOAD4(r[i], in##i, mode##i, at, params.div[i], params.mod[i])
 #define STEP(s) BRONTES_STEP(s, params.p[s], params.q[s])
+#define STORE(o) \
+  if (result##o != 0u) store4(out##o, at, r[result##o]);
 
-#define STORE(o)                                                                 \
-  if (result##o != 0u) {                                                         \
-    if (whole) {                                                                 \
-      store4(out##o, at, r[result##o]);                                          \
-    } else {                                                                     \
-      store1(out##o, at * 4u, r[result##o].x);                                   \
-      if (valid > 1u) store1(out##o, at * 4u + 1u, r[result##o].y);              \
-      if (valid > 2u) store1(out##o, at * 4u + 2u, r[result##o].z);              \
-    }                                                                            \
-  }
-
+// Always a whole vec4: memory is handed out in such, so elements past the end are nobody's.
 void run(uint at) {
-  if (at >= (params.n + (tail == 0u ? 0u : 3u)) / 4u) return;
-  uint valid = min(params.n - at * 4u, 4u);
-  bool whole = tail == 0u || valid == 4u;
-
   vec4 r[12];
   r[0] = r[1] = r[2] = r[3] = vec4(0.0);
   LOAD(0) LOAD(1) LOAD(2) LOAD(3)
@@ -81,8 +58,10 @@ void run(uint at) {
 }
 
 void main() {
-  uint group = group_index();
-  if (group >= params.groups) return;
-  uint first = group * (group_size * vectors) + gl_LocalInvocationID.x;
-  for (uint v = 0u; v < vectors; ++v) run(first + v * group_size);
+  uint end = (params.n + 3u) / 4u;
+  uint first = group_index() * (group_size * vectors) + gl_LocalInvocationID.x;
+  for (uint v = 0u; v < vectors; ++v) {
+    uint at = first + v * group_size;
+    if (at < end) run(at);
+  }
 }

@@ -31,9 +31,9 @@ constexpr std::uint32_t decoration_spec_id = 1;
 std::optional<std::uint32_t> evaluate(std::uint32_t op, const std::uint32_t* x, std::size_t count) {
   if (count == 1) {
     switch (op) {
-      case 126: return 0u - x[0];         // SNegate
+      case 126: return 0u - x[0];          // SNegate
       case 168: return x[0] == 0 ? 1 : 0;  // LogicalNot
-      case 200: return ~x[0];             // Not
+      case 200: return ~x[0];              // Not
       default: return std::nullopt;
     }
   }
@@ -42,37 +42,39 @@ std::optional<std::uint32_t> evaluate(std::uint32_t op, const std::uint32_t* x, 
   const std::uint32_t a = x[0];
   const std::uint32_t b = x[1];
   switch (op) {
-    case 128: return a + b;                               // IAdd
-    case 130: return a - b;                               // ISub
-    case 132: return a * b;                               // IMul
+    case 128: return a + b;                                          // IAdd
+    case 130: return a - b;                                          // ISub
+    case 132: return a * b;                                          // IMul
     case 134: return b != 0 ? std::optional(a / b) : std::nullopt;   // UDiv
     case 137: return b != 0 ? std::optional(a % b) : std::nullopt;   // UMod
     case 194: return b < 32 ? std::optional(a >> b) : std::nullopt;  // ShiftRightLogical
     case 196: return b < 32 ? std::optional(a << b) : std::nullopt;  // ShiftLeftLogical
-    case 197: return a | b;                               // BitwiseOr
-    case 198: return a ^ b;                               // BitwiseXor
-    case 199: return a & b;                               // BitwiseAnd
-    case 164: case 170: return a == b ? 1 : 0;            // LogicalEqual, IEqual
-    case 165: case 171: return a != b ? 1 : 0;            // LogicalNotEqual, INotEqual
-    case 166: return a != 0 || b != 0 ? 1 : 0;            // LogicalOr
-    case 167: return a != 0 && b != 0 ? 1 : 0;            // LogicalAnd
-    case 172: return a > b ? 1 : 0;                       // UGreaterThan
-    case 174: return a >= b ? 1 : 0;                      // UGreaterThanEqual
-    case 176: return a < b ? 1 : 0;                       // ULessThan
-    case 178: return a <= b ? 1 : 0;                      // ULessThanEqual
+    case 197: return a | b;                                          // BitwiseOr
+    case 198: return a ^ b;                                          // BitwiseXor
+    case 199: return a & b;                                          // BitwiseAnd
+    case 164:
+    case 170: return a == b ? 1 : 0;  // LogicalEqual, IEqual
+    case 165:
+    case 171: return a != b ? 1 : 0;            // LogicalNotEqual, INotEqual
+    case 166: return a != 0 || b != 0 ? 1 : 0;  // LogicalOr
+    case 167: return a != 0 && b != 0 ? 1 : 0;  // LogicalAnd
+    case 172: return a > b ? 1 : 0;             // UGreaterThan
+    case 174: return a >= b ? 1 : 0;            // UGreaterThanEqual
+    case 176: return a < b ? 1 : 0;             // ULessThan
+    case 178: return a <= b ? 1 : 0;            // ULessThanEqual
     default: return std::nullopt;
   }
 }
 
 class Specializer {
  public:
-  Specializer(const Kernel& kernel, View<std::uint32_t> values) : kernel_(kernel) {
+  Specializer(const Kernel& kernel, View<std::uint32_t> values, AccessMode mode) : words_(kernel.words(mode)) {
     for (std::size_t i = 0; i < kernel.constants.size && i < values.size; ++i)
       chosen_[kernel.constants[i].id] = values[i];
   }
 
   std::vector<std::uint32_t> run() {
-    const View<std::uint32_t>& words = kernel_.words;
+    const View<std::uint32_t>& words = words_;
     out_.reserve(words.size);
     out_.assign(words.begin(), words.begin() + 5);
     for (std::size_t at = 5; at < words.size; at += words[at] >> 16)
@@ -87,9 +89,7 @@ class Specializer {
         if (word[2] != decoration_spec_id) break;
         spec_ids_[word[1]] = word[3];
         return;
-      case op_type_bool:
-        bool_type_ = word[1];
-        break;
+      case op_type_bool: bool_type_ = word[1]; break;
       case op_type_int:
         if (word[2] == 32) int_types_[word[1]] = true;
         break;
@@ -97,14 +97,11 @@ class Specializer {
         if (int_types_.count(word[1]) != 0) values_[word[2]] = word[3];
         break;
       case op_constant_true:
-      case op_constant_false:
-        values_[word[2]] = op == op_constant_true ? 1 : 0;
-        break;
+      case op_constant_false: values_[word[2]] = op == op_constant_true ? 1 : 0; break;
       case op_spec_constant_true:
       case op_spec_constant_false:
         return constant(word[1], word[2], choice(word[2], op == op_spec_constant_true ? 1 : 0));
-      case op_spec_constant:
-        return constant(word[1], word[2], choice(word[2], word[3]));
+      case op_spec_constant: return constant(word[1], word[2], choice(word[2], word[3]));
       case op_spec_constant_composite:
         composites_[word[2]] = word + 3;
         out_.push_back(length << 16 | op_constant_composite);
@@ -113,8 +110,7 @@ class Specializer {
       case op_spec_constant_op:
         if (std::optional<std::uint32_t> value = fold(word, length)) return constant(word[1], word[2], *value);
         break;
-      default:
-        break;
+      default: break;
     }
     out_.insert(out_.end(), word, word + length);
   }
@@ -153,7 +149,7 @@ class Specializer {
       out_.insert(out_.end(), {4u << 16 | op_constant, type, result, value});
   }
 
-  const Kernel& kernel_;
+  const View<std::uint32_t>& words_;
   std::vector<std::uint32_t> out_;
   std::unordered_map<std::uint32_t, std::uint32_t> chosen_;    // by specialization id
   std::unordered_map<std::uint32_t, std::uint32_t> spec_ids_;  // by result id, as all below
@@ -165,8 +161,8 @@ class Specializer {
 
 }  // namespace
 
-std::vector<std::uint32_t> specialize(const Kernel& kernel, View<std::uint32_t> values) {
-  return Specializer(kernel, values).run();
+std::vector<std::uint32_t> specialize(const Kernel& kernel, View<std::uint32_t> values, AccessMode mode) {
+  return Specializer(kernel, values, mode).run();
 }
 
 }  // namespace brontes::kernels

@@ -99,7 +99,7 @@ MAGIC = 0x07230203
 
 # Opcodes
 OP_NAME, OP_MEMBER_NAME, OP_ENTRY_POINT, OP_EXECUTION_MODE, OP_CAPABILITY = 5, 6, 15, 16, 17
-OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR = 20, 21, 22, 23
+OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_IMAGE = 20, 21, 22, 23, 25
 OP_TYPE_ARRAY, OP_TYPE_RUNTIME_ARRAY, OP_TYPE_STRUCT, OP_TYPE_POINTER = 28, 29, 30, 32
 OP_CONSTANT, OP_SPEC_TRUE, OP_SPEC_FALSE, OP_SPEC_CONSTANT, OP_SPEC_COMPOSITE = 43, 48, 49, 50, 51
 OP_VARIABLE, OP_DECORATE, OP_MEMBER_DECORATE = 59, 71, 72
@@ -153,10 +153,14 @@ class SpecConstant:
     default_bits: int
 
 
+# How a module reaches memory: kernels/include/memory.glsl.
+ACCESS_MODES = ["storage", "texel", "pointer"]
+
+
 @dataclass
 class Kernel:
     name: str
-    words: List[int]
+    modules: Dict[str, List[int]]  # by access mode; there is always one for storage
     bindings: List[Binding]
     constants: List[SpecConstant]
     push: Optional[PushBlock]
@@ -219,7 +223,7 @@ class Module:
             self.decorations.setdefault(operands[0], {})[operands[1]] = operands[2:]
         elif opcode == OP_MEMBER_DECORATE:
             self.member_decorations.setdefault((operands[0], operands[1]), {})[operands[2]] = operands[3:]
-        elif opcode in (OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_ARRAY,
+        elif opcode in (OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_IMAGE, OP_TYPE_ARRAY,
                         OP_TYPE_RUNTIME_ARRAY, OP_TYPE_STRUCT, OP_TYPE_POINTER):
             self.types[operands[0]] = (opcode, operands[1:])
         elif opcode == OP_CONSTANT:
@@ -274,8 +278,8 @@ def reflect_bindings(module: Module) -> List[Binding]:
             raise KernelError(f"binding {number[0]} is not in descriptor set 0")
         block = module.types[pointer][1][1]
         block_name = module.names.get(block) or module.names.get(variable) or ""
-        # memory.glsl names the views of a slot SLOT_scalars_view and SLOT_vectors_view.
-        name = re.sub(r"_(scalars|vectors)_view$", "", block_name)
+        # memory.glsl names the views of a slot SLOT_scalars_view, SLOT_vectors_view and SLOT_texels_view.
+        name = re.sub(r"_(scalars|vectors|texels)_view$", "", block_name)
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise KernelError(f"binding {number[0]} has no name in the SPIR-V")
         opcode, members = module.types[block]
@@ -308,6 +312,10 @@ def reflect_constants(module: Module) -> List[SpecConstant]:
         if known.default_bits != bits or (known.name and name and known.name != name):
             raise KernelError(f"specialization constant {number[0]} is declared twice, differently")
         known.name = known.name or name
+    # A workgroup size that the kernel itself never asks for leaves no name behind.
+    for number, name in zip(reflect_local_size(module), ("group_size", "group_y", "group_z")):
+        if number in found and not found[number].name:
+            found[number].name = name
     for constant in found.values():
         if not constant.name:
             raise KernelError(f"specialization constant {constant.number} has no name: declare it with constant_id")
@@ -350,7 +358,7 @@ def reflect(name: str, data: bytes) -> Kernel:
     module = Module.parse(data)
     if module.entry_points != ["main"]:
         raise KernelError("there must be one entry point, called main")
-    kernel = Kernel(name, module.stripped(), reflect_bindings(module), reflect_constants(module),
+    kernel = Kernel(name, {"storage": module.stripped()}, reflect_bindings(module), reflect_constants(module),
                     reflect_push(module), reflect_local_size(module),
                     bool(module.capabilities & SUBGROUP_CAPABILITIES))
     names = [item.name for item in (*kernel.bindings, *kernel.constants)]
@@ -358,6 +366,20 @@ def reflect(name: str, data: bytes) -> Kernel:
     if repeated:
         raise KernelError(f"the name '{repeated[0]}' means two things")
     return kernel
+
+
+def add_mode(kernel: Kernel, mode: str, data: bytes) -> None:
+    """Another module of the same kernel, which to the C++ side must look like the first."""
+    other = reflect(kernel.name, data)
+    same = [("specialization constants", kernel.constants, other.constants), ("push constants", kernel.push, other.push),
+            ("workgroup size", kernel.local_size_ids, other.local_size_ids)]
+    if mode == "texel":
+        same.append(("bindings", [(b.number, b.name, b.access) for b in kernel.bindings],
+                     [(b.number, b.name, b.access) for b in other.bindings]))
+    for what, ours, theirs in same:
+        if ours != theirs:
+            raise KernelError(f"its {what} differ between the access modes storage and {mode}")
+    kernel.modules[mode] = other.modules["storage"]
 
 
 # Writing C++
@@ -381,7 +403,12 @@ inline constexpr std::size_t count = {len(kernels)};
 
 enum class Access : std::uint8_t {{ read, write, read_write }};
 
-// A slot of descriptor set 0; always a storage buffer.
+// How a module reaches memory: include/memory.glsl.
+enum class AccessMode : std::uint8_t {{ {", ".join(ACCESS_MODES)} }};
+inline constexpr std::size_t access_modes = {len(ACCESS_MODES)};
+
+// A slot of the kernel. In mode `pointer` it is an entry of a table of addresses, else its number is that
+// of a descriptor in set 0: a storage buffer, or in mode `texel` and only read a uniform texel buffer.
 struct Binding {{
   std::uint32_t binding;
   Access access;
@@ -406,11 +433,16 @@ struct View {{
 
 struct Kernel {{
   const char* name;
-  View<std::uint32_t> words;
+  View<std::uint32_t> modules[access_modes];  // empty where the kernel does not have the mode
   View<Binding> bindings;
   View<SpecConstant> constants;
   std::uint32_t push_bytes;
   bool subgroups;  // it uses subgroup operations
+
+  constexpr const View<std::uint32_t>& words(AccessMode mode = AccessMode::storage) const noexcept {{
+    return modules[static_cast<std::size_t>(mode)];
+  }}
+  constexpr bool has(AccessMode mode) const noexcept {{ return words(mode).size != 0; }}
 }};
 
 const Kernel& get(Id id) noexcept;
@@ -442,10 +474,11 @@ def view(kernel: Kernel, what: str, items: list) -> str:
 def source(kernels: List[Kernel]) -> str:
     out = [NOTICE, '#include "kernels.hpp"\n\nnamespace brontes::kernels {\nnamespace {\n']
     for kernel in kernels:
-        out.append(f"\nconstexpr std::uint32_t {kernel.name}_words[] = {{\n")
-        for at in range(0, len(kernel.words), 10):
-            out.append("  " + " ".join(f"{word:#x}," for word in kernel.words[at:at + 10]) + "\n")
-        out.append("};\n")
+        for mode, words in kernel.modules.items():
+            out.append(f"\nconstexpr std::uint32_t {kernel.name}_{mode}[] = {{\n")
+            for at in range(0, len(words), 10):
+                out.append("  " + " ".join(f"{word:#x}," for word in words[at:at + 10]) + "\n")
+            out.append("};\n")
         if kernel.bindings:
             out.append(f"constexpr Binding {kernel.name}_bindings[] = {{\n")
             out += [f'  {{{item.number}, Access::{item.access}, "{item.name}"}},\n' for item in kernel.bindings]
@@ -456,7 +489,8 @@ def source(kernels: List[Kernel]) -> str:
             out.append("};\n")
     out.append("\nconstexpr Kernel all[] = {\n")
     for kernel in kernels:
-        out.append(f'  {{"{kernel.name}", {view(kernel, "words", kernel.words)}, '
+        modules = ", ".join(view(kernel, mode, kernel.modules.get(mode, [])) for mode in ACCESS_MODES)
+        out.append(f'  {{"{kernel.name}", {{{modules}}},\n   '
                    f'{view(kernel, "bindings", kernel.bindings)},\n   {view(kernel, "constants", kernel.constants)}, '
                    f'{kernel.push.size if kernel.push else 0}, {"true" if kernel.subgroups else "false"}}},\n')
     out.append("""};
@@ -510,14 +544,21 @@ namespace brontes::plan {
 def command_embed(args: argparse.Namespace) -> None:
     kernels: Dict[str, Kernel] = {}
     for item in args.modules:
-        name, separator, path = item.partition("=")
-        if not separator or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-            raise KernelError(f"'{item}' is not NAME=FILE with a snake_case name")
-        if name in kernels:
+        label, separator, path = item.partition("=")
+        name, _, mode = label.partition(":")
+        mode = mode or "storage"
+        if not separator or not re.fullmatch(r"[a-z][a-z0-9_]*", name) or mode not in ACCESS_MODES:
+            raise KernelError(f"'{item}' is not NAME[:ACCESS_MODE]=FILE with a snake_case name")
+        if mode == "storage" and name in kernels:
             raise KernelError(f"two kernels are called {name}")
+        if mode != "storage" and name not in kernels:
+            raise KernelError(f"{name} comes in mode {mode} before it comes in mode storage")
         try:
             with open(path, "rb") as module:
-                kernels[name] = reflect(name, module.read())
+                if mode == "storage":
+                    kernels[name] = reflect(name, module.read())
+                else:
+                    add_mode(kernels[name], mode, module.read())
         except OSError as error:
             raise KernelError(f"{path}: {error.strerror}")
         except KernelError as error:
@@ -548,7 +589,7 @@ def main() -> int:
     every.add_argument("--hpp", required=True)
     every.add_argument("--cpp", required=True)
     every.add_argument("--check", required=True)
-    every.add_argument("modules", nargs="+", metavar="NAME=FILE")
+    every.add_argument("modules", nargs="+", metavar="NAME[:ACCESS_MODE]=FILE")
     every.set_defaults(run=command_embed)
 
     args = parser.parse_args()

@@ -13,6 +13,16 @@ const char* to_string(DeviceType type) noexcept {
   return "other device";
 }
 
+const char* to_string(AccessMode mode) noexcept {
+  switch (mode) {
+    case AccessMode::automatic: return "automatic";
+    case AccessMode::storage: return "storage";
+    case AccessMode::texel: return "texel";
+    case AccessMode::pointer: return "pointer";
+  }
+  return "unknown";
+}
+
 Device::Device(std::shared_ptr<vk::Context> context) noexcept : context_(std::move(context)) {}
 Device::Device(Device&&) noexcept = default;
 Device& Device::operator=(Device&&) noexcept = default;

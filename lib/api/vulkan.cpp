@@ -25,9 +25,7 @@ Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& option
       external.queue == VK_NULL_HANDLE) {
     return Error(Errc::invalid_argument, "adopt: every handle of ExternalDevice must be given");
   }
-  auto context = vk::Context::adopt({external.get_instance_proc_addr, external.instance, external.physical_device,
-                                     external.device, external.queue, external.queue_family},
-                                    options);
+  auto context = vk::Context::adopt(external, options);
   if (!context) return context.error();
   return DeviceAccess::make(std::move(*context));
 }

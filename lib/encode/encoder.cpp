@@ -57,13 +57,94 @@ void Encoder::zero(const vk::Allocation& memory) {
   context_.vk().vkCmdFillBuffer(commands_, memory.buffer(), 0, VK_WHOLE_SIZE, 0);
 }
 
-DescriptorNeeds descriptor_needs(const plan::Plan& plan) {
-  DescriptorNeeds needs;
+vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan) {
+  vk::DescriptorNeeds needs;
   for (const plan::Dispatch& d : plan.dispatches) {
     ++needs.sets;
-    needs.descriptors += d.binding_count;
+    if (d.access == kernels::AccessMode::pointer) {
+      ++needs.uniform;
+      continue;
+    }
+    for (const kernels::Binding& slot : kernels::get(d.kernel).bindings) {
+      const bool texel = vk::descriptor_type(d.access, slot.access) == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+      ++(texel ? needs.texel : needs.storage);
+    }
   }
   return needs;
+}
+
+namespace {
+
+// From one dispatch's addresses to the next one's.
+std::uint64_t address_stride(const vk::Context& context) {
+  return std::max<std::uint64_t>(vk::address_table_bytes, context.physical().limits.minUniformBufferOffsetAlignment);
+}
+
+// Collects the descriptors of a plan and writes them in one call.
+class DescriptorWrites {
+ public:
+  DescriptorWrites(const Memories& memories, const vk::DescriptorNeeds& needs) : memories_(memories) {
+    buffers_.reserve(needs.storage + needs.uniform);  // writes point into both
+    views_.reserve(needs.texel);
+    writes_.reserve(needs.storage + needs.uniform + needs.texel);
+  }
+
+  void addresses(VkDescriptorSet set, const plan::Dispatch& d, std::uint64_t offset) {
+    auto* table = reinterpret_cast<VkDeviceAddress*>(memories_.addresses->mapped() + offset);
+    const kernels::Kernel& kernel = kernels::get(d.kernel);
+    for (std::size_t b = 0; b < d.binding_count; ++b) {
+      table[kernel.bindings[b].binding] = memory(d.bindings[b]).address() + d.bindings[b].offset;
+    }
+    buffers_.push_back({memories_.addresses->buffer(), offset, vk::address_table_bytes});
+    add(set, 0, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER).pBufferInfo = &buffers_.back();
+  }
+
+  Error slot(VkDescriptorSet set, const plan::Dispatch& d, std::size_t b) {
+    const kernels::Binding& slot = kernels::get(d.kernel).bindings[b];
+    const plan::Region& r = d.bindings[b];
+    const VkDescriptorType type = vk::descriptor_type(d.access, slot.access);
+    // Whole vec4s; allocations and arena ranges end on such a boundary.
+    const std::uint64_t bytes = (r.bytes + 15) / 16 * 16;
+    if (type == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER) {
+      auto view = memory(r).view(r.offset, bytes);
+      if (!view) return view.error();
+      views_.push_back(*view);
+      add(set, slot.binding, type).pTexelBufferView = &views_.back();
+    } else {
+      buffers_.push_back({memory(r).buffer(), r.offset, bytes});
+      add(set, slot.binding, type).pBufferInfo = &buffers_.back();
+    }
+    return {};
+  }
+
+  void run(const vk::Context& context) const {
+    context.vk().vkUpdateDescriptorSets(context.device(), static_cast<std::uint32_t>(writes_.size()), writes_.data(), 0,
+                                        nullptr);
+  }
+
+ private:
+  vk::Allocation& memory(const plan::Region& r) const {
+    return r.resource == plan::arena ? *memories_.arena : *memories_.resources[r.resource];
+  }
+  VkWriteDescriptorSet& add(VkDescriptorSet set, std::uint32_t binding, VkDescriptorType type) {
+    VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+    write.dstSet = set;
+    write.dstBinding = binding;
+    write.descriptorCount = 1;
+    write.descriptorType = type;
+    return writes_.emplace_back(write);
+  }
+
+  const Memories& memories_;
+  std::vector<VkDescriptorBufferInfo> buffers_;
+  std::vector<VkBufferView> views_;
+  std::vector<VkWriteDescriptorSet> writes_;
+};
+
+}  // namespace
+
+std::uint64_t address_bytes(const vk::Context& context, const plan::Plan& plan) {
+  return descriptor_needs(plan).uniform * address_stride(context);
 }
 
 Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
@@ -76,13 +157,12 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
   self.pipelines_.reserve(count);
   std::vector<VkDescriptorSetLayout> layouts;
   layouts.reserve(count);
-  std::size_t bindings = 0;
   for (const plan::Dispatch& d : plan.dispatches) {
-    auto pipeline = context.pipelines().get(d.kernel, d.constants.data(), d.constant_count, pipelines_created);
+    auto pipeline =
+        context.pipelines().get(d.kernel, d.access, d.constants.data(), d.constant_count, pipelines_created);
     if (!pipeline) return pipeline.error();
     self.pipelines_.push_back(*pipeline);
     layouts.push_back(pipeline->set_layout);
-    bindings += d.binding_count;
   }
 
   VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
@@ -95,28 +175,23 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
     return e;
   }
 
-  std::vector<VkDescriptorBufferInfo> infos;
-  infos.reserve(bindings);  // writes point into it
-  std::vector<VkWriteDescriptorSet> writes;
-  writes.reserve(bindings);
+  DescriptorWrites writes(memories, descriptor_needs(plan));
+  std::uint64_t next_table = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const plan::Dispatch& d = plan.dispatches[i];
-    const kernels::Kernel& kernel = kernels::get(d.kernel);
+    if (d.access == kernels::AccessMode::pointer) {
+      writes.addresses(self.sets_[i], d, next_table);
+      next_table += address_stride(context);
+      continue;
+    }
     for (std::size_t b = 0; b < d.binding_count; ++b) {
-      const plan::Region& r = d.bindings[b];
-      const vk::Allocation& memory = r.resource == plan::arena ? *memories.arena : *memories.resources[r.resource];
-      // Whole vec4s; allocations and arena ranges end on such a boundary.
-      infos.push_back({memory.buffer(), r.offset, (r.bytes + 15) / 16 * 16});
-      VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
-      write.dstSet = self.sets_[i];
-      write.dstBinding = kernel.bindings[b].binding;
-      write.descriptorCount = 1;
-      write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-      write.pBufferInfo = &infos.back();
-      writes.push_back(write);
+      if (Error e = writes.slot(self.sets_[i], d, b)) return e;
     }
   }
-  vk.vkUpdateDescriptorSets(context.device(), static_cast<std::uint32_t>(writes.size()), writes.data(), 0, nullptr);
+  writes.run(context);
+  if (next_table != 0) {
+    if (Error e = memories.addresses->flush(0, next_table)) return e;
+  }
   return self;
 }
 

@@ -26,14 +26,16 @@ enum class Use : std::uint8_t {
 
 /// Where a plan's regions lie.
 struct Memories {
-  const vk::Allocation* arena;
+  vk::Allocation* arena;
   Span<const std::shared_ptr<vk::Allocation>> resources;
+  /// Room for the addresses of dispatches that use such: address_bytes(); null if there are none.
+  vk::Allocation* addresses;
 };
 
 /// The pipelines and descriptor sets of a plan's dispatches, in their order.
 class Bindings {
  public:
-  /// Sets come from `descriptors`, which has room for descriptor_needs(plan).
+  /// Sets come from `descriptors`, which has room for descriptor_needs(plan). Writes the addresses.
   static Result<Bindings> make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
                                const vk::DescriptorSlot& descriptors, std::uint64_t* pipelines_created);
 
@@ -68,10 +70,8 @@ class Encoder {
   VkCommandBuffer commands_;
 };
 
-struct DescriptorNeeds {
-  std::uint32_t sets = 0;
-  std::uint32_t descriptors = 0;
-};
-DescriptorNeeds descriptor_needs(const plan::Plan& plan);
+vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan);
+/// Bytes of MemoryUse::uniform for the addresses of a plan's dispatches.
+std::uint64_t address_bytes(const vk::Context& context, const plan::Plan& plan);
 
 }  // namespace brontes::encode

@@ -20,9 +20,11 @@ static_assert(std::size(step_ids) == elementwise_max_steps && std::size(input_id
 static_assert(std::size(output_ids) == elementwise_max_outputs);
 
 // set_epilogue() names constants and bindings of one kernel for all.
-#define BRONTES_SAME(name)                                                         \
-  static_assert(kernels::matmul_naive::name + 0u == kernels::matmul_gemv::name &&  \
-                kernels::matmul_naive::name + 0u == kernels::matmul_tiled::name && \
+#define BRONTES_SAME(name)                                                               \
+  static_assert(kernels::matmul_naive::name + 0u == kernels::matmul_gemv::name &&        \
+                kernels::matmul_naive::name + 0u == kernels::matmul_tiled::name &&       \
+                kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_kn::name && \
+                kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_nk::name && \
                 kernels::matmul_naive::name + 0u == kernels::reduce::name)
 BRONTES_SAME(step_count);
 BRONTES_SAME(step0);
@@ -84,17 +86,10 @@ Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program,
   }
   dispatch.set(kernel::group_size, cut.group_size);
   dispatch.set(kernel::vectors, cut.vectors);
-  // On a GPU, long tensors are worth pipelines without code for a tail they do not have.
-  dispatch.set(kernel::tail, cut.large && !to.traits.cpu && count % 4 == 0 ? 0 : 1);
   dispatch.set(kernel::step_count, program.step_count);
   dispatch.params(params);
 
-  auto groups = fold(params.groups, to.traits);
-  if (!groups) return groups.error();
-  dispatch.groups = *groups;
-  dispatch.close();
-  to.dispatches.push_back(dispatch);
-  return {};
+  return to.emit(dispatch, params.groups);
 }
 
 ElementwiseProgram single(ElementwiseOp op, float p) {

@@ -13,6 +13,10 @@
 
 namespace brontes::plan {
 
+constexpr MatmulLayout kernel_layout(Layout layout) noexcept {
+  return layout == Layout::nk ? MatmulLayout::nk : MatmulLayout::kn;
+}
+
 struct MatmulProblem {
   std::uint64_t m, k, n;
   Layout layout = Layout::kn;
@@ -24,23 +28,38 @@ struct MatmulSelection {
   const char* reason = "";
   // naive
   std::uint32_t group_x = 0, group_y = 0;
-  // gemv
+  // gemv, subgroup
   std::uint32_t group_size = 0, rows = 0, slices = 0;
+  // subgroup
+  std::uint32_t columns = 0;  // of C, or with Layout::kn vec4s of them per lane
+  std::uint32_t depth = 0;
+  std::uint32_t subgroups = 1;  // tiles of C per workgroup
   // tiled
   MatmulTiledShape tiles{};
 
   std::uint32_t vectorized = 0;
-  MatmulTile tile{};          // of C, per workgroup
+  MatmulTile tile{};          // of C, per workgroup; with `subgroup` per subgroup
   std::uint64_t groups = 0;   // of one dispatch
   std::uint64_t k_chunk = 0;  // of k, per dispatch; a multiple of 4 unless it is all of k
 };
 
+/// A choice made elsewhere: by a test, a benchmark, or a measurement.
+struct MatmulForce {
+  MatmulKernel kernel = MatmulKernel::automatic;
+  std::size_t variant = 0;  // 1 .. matmul_variants(), or 0 for the one that suits the shape
+
+  MatmulForce() = default;
+  MatmulForce(MatmulKernel which, std::size_t of_them = 0) : kernel(which), variant(of_them) {}
+};
+
+/// Vetted sets of numbers of a kernel.
+std::size_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept;
+
 /// `forced` other than automatic is obeyed wherever the kernel can do the shape; a device too small
 /// for it gets Errc::unsupported.
-Result<MatmulSelection> select_matmul(const MatmulProblem& problem, const Traits& traits,
-                                      MatmulKernel forced = MatmulKernel::automatic);
+Result<MatmulSelection> select_matmul(const MatmulProblem& problem, const Traits& traits, MatmulForce forced = {});
 
 /// For explain_matmul(): also covers products with nothing to compute.
-MatmulChoice explain(const MatmulProblem& problem, const Traits& traits, MatmulKernel forced);
+MatmulChoice explain(const MatmulProblem& problem, const Traits& traits, MatmulForce forced);
 
 }  // namespace brontes::plan

@@ -160,6 +160,18 @@ constexpr std::uint32_t matmul_gemv_shared_bytes(MatmulLayout layout, std::uint3
   return 4 * group_size * (layout == MatmulLayout::nk ? rows : 4);
 }
 
+// subgroup_nk and subgroup_kn: a subgroup computes a tile, without shared memory. With W[n,k] the lanes run
+// along k, a vec4 each. With B[k,n] they run along n, `vectors` vec4s each, and elements of A are
+// broadcast, `depth` of them at a time.
+
+inline constexpr std::uint32_t matmul_subgroup_min_lanes = 4;
+inline constexpr std::uint32_t matmul_subgroup_max_rows = 8;
+
+constexpr std::uint32_t matmul_subgroup_iterations(MatmulLayout layout, std::uint32_t k_count, std::uint32_t lanes,
+                                                   std::uint32_t depth) noexcept {
+  return 3 + (layout == MatmulLayout::nk ? ceil_div(k_count, 4 * lanes) + 1 : k_count / depth + k_count % depth + 2);
+}
+
 // tiled: a workgroup computes tile_m x tile_n elements, each invocation micro_m x micro_n of them,
 // through shared memory, tile_k of k at a time.
 

@@ -82,6 +82,32 @@ bool Plan::writes(record::ResourceId resource) const noexcept {
 
 namespace {
 
+// The device's access mode, where the kernel has it and the regions are within its limits.
+kernels::AccessMode access_of(const Dispatch& d, const Traits& traits) {
+  using kernels::AccessMode;
+  if (!kernels::get(d.kernel).has(traits.access)) return AccessMode::storage;
+  if (traits.access != AccessMode::texel) return traits.access;
+  for (std::size_t b = 0; b < d.binding_count; ++b) {
+    const bool input = (d.used >> b & 1u) != 0 && kernels::get(d.kernel).bindings[b].access == kernels::Access::read;
+    if (input && d.bindings[b].bytes > traits.max_texel_elements * 16) return AccessMode::storage;
+  }
+  return AccessMode::texel;
+}
+
+}  // namespace
+
+Error Lowering::emit(Dispatch dispatch, std::uint64_t groups) {
+  auto folded = fold(groups, traits);
+  if (!folded) return folded.error();
+  dispatch.groups = *folded;
+  dispatch.access = access_of(dispatch, traits);
+  dispatch.close();
+  dispatches.push_back(dispatch);
+  return {};
+}
+
+namespace {
+
 Error lower(Lowering& to, std::uint32_t index) {
   const Group& group = to.grouping.groups[index];
   if (group.root == no_node) return lower_elementwise(to, index);

@@ -39,6 +39,7 @@ struct Dispatch {
   static constexpr std::size_t max_push_bytes = 128;
 
   kernels::Id kernel{};
+  kernels::AccessMode access = kernels::AccessMode::storage;
   std::uint32_t group = 0;  // what it is for: an index into Plan::groups
   std::uint32_t level = 0;  // dispatches of one level share the gap between two barriers
   std::uint64_t work = 0;   // multiply-adds or elements, for the budget of a submit
@@ -200,6 +201,8 @@ struct Lowering {
   std::vector<Dispatch>& dispatches;
 
   const Region& region(record::ValueId value) const { return regions[value]; }
+  /// Adds a dispatch of this many workgroups, once it is known how it reaches its memory.
+  Error emit(Dispatch dispatch, std::uint64_t groups);
 };
 
 Error lower_elementwise(Lowering& to, std::uint32_t group);

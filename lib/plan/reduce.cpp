@@ -34,12 +34,7 @@ Error emit(Lowering& to, std::uint32_t group, const Pass& pass, bool last) {
   if (pass.count != 0) dispatch.bind(kernel::in0, pass.x);
   if (pass.count != 0 && pass.pair) dispatch.bind(kernel::in1, pass.y);
   dispatch.bind(kernel::out0, pass.out);
-  auto groups = fold(params.groups, to.traits);
-  if (!groups) return groups.error();
-  dispatch.groups = *groups;
-  dispatch.close();
-  to.dispatches.push_back(dispatch);
-  return {};
+  return to.emit(dispatch, params.groups);
 }
 
 ReduceCombine combine_of(record::ReduceOp op) {

@@ -1,6 +1,8 @@
 // What planning knows of a device. Plain numbers, so that any device can be planned for on any machine.
 #pragma once
 
+#include "kernels.hpp"
+
 #include <array>
 #include <cstdint>
 
@@ -12,7 +14,11 @@ struct Traits {
   std::uint32_t max_shared_bytes = 16384;
   std::uint64_t max_storage_range = std::uint64_t{1} << 27;
   std::uint32_t storage_alignment = 256;
+  /// How kernels that can choose reach memory.
+  kernels::AccessMode access = kernels::AccessMode::storage;
+  std::uint64_t max_texel_elements = 65536;
   std::uint32_t subgroup_size = 32;
+  bool subgroup_operations = true;  // basic, arithmetic and ballot, in compute
   /// Lanes are SIMD lanes of a CPU: workgroup barriers and shared memory are dear, small workgroups
   /// are cheap.
   bool cpu = false;

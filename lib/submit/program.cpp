@@ -58,6 +58,10 @@ Error Program::allocate() {
   stats_.fused_operations = plan_.fused_operations;
   stats_.arena_bytes = plan_.arena_bytes;
   stats_.arena_bytes_without_reuse = plan_.arena_bytes_without_reuse;
+  if (Error e =
+          reserve(addresses_, encode::address_bytes(*context_, plan_), vk::MemoryUse::uniform, "brontes addresses")) {
+    return e;
+  }
   if (memory.mapped()) return {};
   if (Error e = reserve(staging_, plan_.upload_bytes, vk::MemoryUse::upload, "brontes staging")) return e;
   return reserve(readback_, plan_.readback_bytes(), vk::MemoryUse::readback, "brontes readback");
@@ -71,11 +75,11 @@ Error Program::encode() {
   }
   if (plan_.dispatches.empty() && !staging_ && !readback_) return {};
   const auto needs = encode::descriptor_needs(plan_);
-  auto descriptors = context_->recycler().take_descriptors(needs.sets, needs.descriptors);
+  auto descriptors = context_->recycler().take_descriptors(needs);
   if (!descriptors) return descriptors.error();
   descriptors_ = std::move(*descriptors);
-  auto bindings =
-      encode::Bindings::make(*context_, plan_, {arena_.get(), resources_}, descriptors_, &stats_.pipelines_created);
+  auto bindings = encode::Bindings::make(*context_, plan_, {arena_.get(), resources_, addresses_.get()}, descriptors_,
+                                         &stats_.pipelines_created);
   if (!bindings) return bindings.error();
 
   for (std::size_t part = 0; part < plan_.submits.size(); ++part) {
@@ -133,7 +137,7 @@ Result<std::uint64_t> Program::submit(std::uint64_t after) {
     last_submit_ = *value;
     slot.last_use = *value;
     descriptors_.last_use = *value;
-    for (const auto* memory : {&arena_, &staging_, &readback_}) {
+    for (const auto* memory : {&arena_, &staging_, &readback_, &addresses_}) {
       if (*memory) (*memory)->last_use = *value;
     }
     for (const auto& memory : resources_) {
@@ -173,6 +177,7 @@ Error Program::rebind(record::ResourceId resource, std::shared_ptr<vk::Allocatio
 void Program::finish() {
   release_commands();
   staging_.reset();
+  addresses_.reset();
   resources_.clear();
 }
 

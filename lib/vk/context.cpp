@@ -27,14 +27,16 @@ Result<std::shared_ptr<Context>> Context::open(const DeviceOptions& options) {
   std::shared_ptr<Context> self(new Context(options));
   self->instance_ = *instance;
   self->physical_ = (*devices)[*chosen];
-  if (Error e = self->create_device()) return e;
+  auto access = choose_access(self->physical_, options.access);
+  if (!access) return access.error();
+  if (Error e = self->create_device(*access)) return e;
   VkQueue queue = VK_NULL_HANDLE;
   self->device_.table.vkGetDeviceQueue(self->device_.handle, self->physical_.queue_family, 0, &queue);
-  if (Error e = self->start(options, queue)) return e;
+  if (Error e = self->start(options, *access, queue)) return e;
   return self;
 }
 
-Result<std::shared_ptr<Context>> Context::adopt(const AdoptedDevice& adopted, const DeviceOptions& options) {
+Result<std::shared_ptr<Context>> Context::adopt(const vulkan::ExternalDevice& adopted, const DeviceOptions& options) {
   auto instance = Instance::adopt(adopted.get_instance_proc_addr, adopted.instance, options);
   if (!instance) return instance.error();
   std::shared_ptr<Context> self(new Context(options));
@@ -51,13 +53,16 @@ Result<std::shared_ptr<Context>> Context::adopt(const AdoptedDevice& adopted, co
                                              self->physical_.info.name + " does not exist or has no compute support");
   }
   self->physical_.queue_family = adopted.queue_family;
+  self->physical_.buffer_device_address &= adopted.buffer_device_address;
+  auto access = choose_access(self->physical_, options.access);
+  if (!access) return access.error();
   self->device_.handle = adopted.device;
   if (Error e = self->load_table()) return e;
-  if (Error e = self->start(options, adopted.queue)) return e;
+  if (Error e = self->start(options, *access, adopted.queue)) return e;
   return self;
 }
 
-Error Context::create_device() {
+Error Context::create_device(kernels::AccessMode access) {
   const float priority = 1.0f;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queue.queueFamilyIndex = physical_.queue_family;
@@ -65,6 +70,10 @@ Error Context::create_device() {
   queue.pQueuePriorities = &priority;
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
   timeline.timelineSemaphore = VK_TRUE;
+  VkPhysicalDeviceBufferDeviceAddressFeatures addresses{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
+  addresses.bufferDeviceAddress = VK_TRUE;
+  if (access == kernels::AccessMode::pointer) timeline.pNext = &addresses;
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline};
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
@@ -87,14 +96,16 @@ Error Context::load_table() {
   return {};
 }
 
-Error Context::start(const DeviceOptions& options, VkQueue queue) {
+Error Context::start(const DeviceOptions& options, kernels::AccessMode access, VkQueue queue) {
   traits_ = traits_of(physical_, options.simulate);
+  traits_.access = access;
+  physical_.info.access = static_cast<AccessMode>(static_cast<int>(AccessMode::storage) + static_cast<int>(access));
   physical_.info.max_group_count = traits_.max_group_count;
   physical_.info.max_group_invocations = traits_.max_group_invocations;
   physical_.info.max_shared_bytes = traits_.max_shared_bytes;
   physical_.info.max_storage_range = traits_.max_storage_range;
   if (Error e = memory_.open(*instance_, physical_.handle, device_.handle, instance_->table.vkGetDeviceProcAddr,
-                             options.simulate.staged_memory)) {
+                             options.simulate.staged_memory, access == kernels::AccessMode::pointer)) {
     return e;
   }
   physical_.info.mapped_memory = memory_.mapped();

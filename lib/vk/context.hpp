@@ -14,21 +14,12 @@
 
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
+#include <brontes/vulkan.hpp>
 
 #include <cstdint>
 #include <memory>
 
 namespace brontes::vk {
-
-/// A device that exists already: see vulkan::adopt().
-struct AdoptedDevice {
-  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
-  VkInstance instance = VK_NULL_HANDLE;
-  VkPhysicalDevice physical_device = VK_NULL_HANDLE;
-  VkDevice device = VK_NULL_HANDLE;
-  VkQueue queue = VK_NULL_HANDLE;
-  std::uint32_t queue_family = 0;
-};
 
 /// The VkDevice and its functions; destroyed at the end unless somebody else owns it.
 struct OwnedDevice {
@@ -48,7 +39,7 @@ struct OwnedDevice {
 class Context : public std::enable_shared_from_this<Context> {
  public:
   static Result<std::shared_ptr<Context>> open(const DeviceOptions& options);
-  static Result<std::shared_ptr<Context>> adopt(const AdoptedDevice& adopted, const DeviceOptions& options);
+  static Result<std::shared_ptr<Context>> adopt(const vulkan::ExternalDevice& external, const DeviceOptions& options);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -75,8 +66,8 @@ class Context : public std::enable_shared_from_this<Context> {
  private:
   explicit Context(const DeviceOptions& options);
   Error load_table();
-  Error create_device();
-  Error start(const DeviceOptions& options, VkQueue queue);
+  Error create_device(kernels::AccessMode access);
+  Error start(const DeviceOptions& options, kernels::AccessMode access, VkQueue queue);
   Error open_cache(const PipelineCacheOptions& options);
 
   std::shared_ptr<Instance> instance_;

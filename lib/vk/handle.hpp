@@ -39,6 +39,7 @@ class Handle {
   T object_ = VK_NULL_HANDLE;
 };
 
+using BufferView = Handle<VkBufferView, &DeviceTable::vkDestroyBufferView>;
 using CommandPool = Handle<VkCommandPool, &DeviceTable::vkDestroyCommandPool>;
 using DescriptorPool = Handle<VkDescriptorPool, &DeviceTable::vkDestroyDescriptorPool>;
 using DescriptorSetLayout = Handle<VkDescriptorSetLayout, &DeviceTable::vkDestroyDescriptorSetLayout>;

@@ -67,7 +67,7 @@ Memory::~Memory() {
 }
 
 Error Memory::open(const Instance& instance, VkPhysicalDevice physical, VkDevice device,
-                   PFN_vkGetDeviceProcAddr get_device_proc, bool staged) {
+                   PFN_vkGetDeviceProcAddr get_device_proc, bool staged, bool addresses) {
   vma::VmaVulkanFunctions functions{};
   functions.vkGetInstanceProcAddr = instance.get_instance_proc_addr;
   functions.vkGetDeviceProcAddr = get_device_proc;
@@ -77,6 +77,8 @@ Error Memory::open(const Instance& instance, VkPhysicalDevice physical, VkDevice
   create.instance = instance.handle;
   create.pVulkanFunctions = &functions;
   create.vulkanApiVersion = VK_API_VERSION_1_2;
+  addresses_ = addresses;
+  if (addresses) create.flags = vma::VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
   vma::VmaAllocator allocator = nullptr;
   if (Error e = check(vma::vmaCreateAllocator(&create, &allocator), "vmaCreateAllocator")) return e;
   allocator_ = allocator;
@@ -107,8 +109,9 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
   create.usage = vma::VMA_MEMORY_USAGE_AUTO;
   switch (use) {
     case MemoryUse::device:
-      buffer.usage =
-          VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+      buffer.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT |
+                     VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+      if (addresses_) buffer.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
       if (mapped_) {
         create.flags = vma::VMA_ALLOCATION_CREATE_MAPPED_BIT | vma::VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT;
         create.memoryTypeBits = mapped_types_;
@@ -127,6 +130,11 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
       create.usage = vma::VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
       create.flags = vma::VMA_ALLOCATION_CREATE_MAPPED_BIT | vma::VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT;
       break;
+    case MemoryUse::uniform:
+      buffer.usage = VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
+      create.flags =
+          vma::VMA_ALLOCATION_CREATE_MAPPED_BIT | vma::VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT;
+      break;
   }
 
   std::unique_ptr<Allocation> result(new Allocation());
@@ -143,6 +151,11 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
   const bool want_mapped = use != MemoryUse::device || mapped_;
   result->mapped_ = want_mapped ? static_cast<std::byte*>(info.pMappedData) : nullptr;
   result->bytes_ = bytes;
+  if (use == MemoryUse::device && addresses_) {
+    VkBufferDeviceAddressInfo whose{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
+    whose.buffer = result->buffer_;
+    result->address_ = context->vk().vkGetBufferDeviceAddress(context->device(), &whose);
+  }
   context->set_name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(result->buffer_), name);
   ++allocations;
   ++live_buffers;
@@ -172,9 +185,27 @@ void Memory::clear() {
 Allocation::~Allocation() {
   if (buffer_ == VK_NULL_HANDLE) return;
   Memory& memory = context_->memory();
+  views_.clear();
   vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
   --memory.live_buffers;
   memory.live_bytes -= bytes_;
+}
+
+Result<VkBufferView> Allocation::view(std::uint64_t offset, std::uint64_t bytes) {
+  std::lock_guard lock(views_mutex_);
+  BufferView& known = views_[{offset, bytes}];
+  if (known) return known.get();
+  VkBufferViewCreateInfo create{VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO};
+  create.buffer = buffer_;
+  create.format = VK_FORMAT_R32G32B32A32_SFLOAT;
+  create.offset = offset;
+  create.range = bytes;
+  VkBufferView view = VK_NULL_HANDLE;
+  const VkResult made = context_->vk().vkCreateBufferView(context_->device(), &create, nullptr, &view);
+  if (Error e = check(made, "vkCreateBufferView")) return e;
+  known = BufferView(context_->device(), context_->vk(), view);
+  context_->set_name(VK_OBJECT_TYPE_BUFFER_VIEW, reinterpret_cast<std::uint64_t>(view), "brontes texels");
+  return view;
 }
 
 Error Allocation::flush(std::uint64_t offset, std::uint64_t bytes) const {

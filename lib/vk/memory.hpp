@@ -1,14 +1,17 @@
 // Device memory on VMA. The allocator's own header stays inside memory.cpp.
 #pragma once
 
+#include "vk/handle.hpp"
 #include "vk/loader.hpp"
 
 #include <brontes/error.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace brontes::vk {
@@ -16,9 +19,10 @@ namespace brontes::vk {
 class Context;
 
 enum class MemoryUse : std::uint8_t {
-  device,    ///< storage buffers; mapped too where the device's memory is host-visible and cached
+  device,    ///< what kernels reach; mapped too where the device's memory is host-visible and cached
   upload,    ///< the host writes, the device copies from it
   readback,  ///< the device copies into it, the host reads
+  uniform,   ///< the host writes, kernels read it as uniform buffers
 };
 
 /// A VkBuffer with memory. When the last owner lets go it is destroyed, or, while work in flight uses
@@ -40,6 +44,11 @@ class Allocation {
   Error flush(std::uint64_t offset, std::uint64_t bytes) const;
   Error invalidate(std::uint64_t offset, std::uint64_t bytes) const;
 
+  /// RGBA32F texels of a range, for MemoryUse::device. It lives as long as the allocation.
+  Result<VkBufferView> view(std::uint64_t offset, std::uint64_t bytes);
+  /// 0 unless the device was opened for kernels that use addresses.
+  VkDeviceAddress address() const noexcept { return address_; }
+
   /// The timeline value of the last submit that uses it.
   std::atomic<std::uint64_t> last_use{0};
 
@@ -51,6 +60,9 @@ class Allocation {
   void* block_ = nullptr;  // VmaAllocation
   std::byte* mapped_ = nullptr;
   std::uint64_t bytes_ = 0;
+  VkDeviceAddress address_ = 0;
+  std::mutex views_mutex_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, BufferView> views_;  // by offset and bytes
 };
 
 /// The allocator of one device.
@@ -64,7 +76,7 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   Error open(const Instance& instance, VkPhysicalDevice physical, VkDevice device,
-             PFN_vkGetDeviceProcAddr get_device_proc, bool staged);
+             PFN_vkGetDeviceProcAddr get_device_proc, bool staged, bool addresses);
 
   /// True when MemoryUse::device is mapped.
   bool mapped() const noexcept { return mapped_; }
@@ -88,6 +100,7 @@ class Memory {
 
   void* allocator_ = nullptr;  // VmaAllocator
   bool mapped_ = false;
+  bool addresses_ = false;
   std::uint32_t mapped_types_ = 0;
   std::uint64_t max_bytes_ = 0;
   std::mutex retired_mutex_;

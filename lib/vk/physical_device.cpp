@@ -117,6 +117,10 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &ids};
   instance.table.vkGetPhysicalDeviceProperties2(handle, &properties);
   info.subgroup_size = subgroup.subgroupSize;
+  constexpr VkSubgroupFeatureFlags needed =
+      VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT;
+  device.subgroup_operations = (subgroup.supportedOperations & needed) == needed &&
+                               (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   info.driver = driver.driverName;
   if (driver.driverInfo[0] != '\0') info.driver += std::string(" ") + driver.driverInfo;
   device.driver_id = driver.driverID;
@@ -124,8 +128,11 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
   std::memcpy(device.driver_uuid.data(), ids.driverUUID, 16);
 
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
-  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &timeline};
+  VkPhysicalDeviceBufferDeviceAddressFeatures addresses{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, &timeline};
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &addresses};
   instance.table.vkGetPhysicalDeviceFeatures2(handle, &features);
+  device.buffer_device_address = addresses.bufferDeviceAddress == VK_TRUE;
 
   const auto family = compute_family(queue_families(instance, handle));
   if (!family) {
@@ -196,6 +203,32 @@ Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::str
                                     "\"; there are:" + describe_refusals(devices, allow_cpu));
 }
 
+namespace {
+
+// lavapipe before Mesa 25. Which release between 22 and 25 changed its ways is unknown, so all before 25 are
+// treated alike. Mesa encodes its version as Vulkan packs one.
+bool old_lavapipe(const PhysicalDevice& device) {
+  return device.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE && VK_API_VERSION_MAJOR(device.info.driver_version) < 25;
+}
+
+}  // namespace
+
+Result<kernels::AccessMode> choose_access(const PhysicalDevice& device, AccessMode wish) {
+  switch (wish) {
+    case AccessMode::storage: return kernels::AccessMode::storage;
+    case AccessMode::texel: return kernels::AccessMode::texel;
+    case AccessMode::pointer:
+      if (device.buffer_device_address) return kernels::AccessMode::pointer;
+      return Error(Errc::unsupported, device.info.name + " has no buffer device addresses");
+    case AccessMode::automatic: break;
+  }
+  if (old_lavapipe(device)) return kernels::AccessMode::texel;
+  if (device.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE && device.buffer_device_address) {
+    return kernels::AccessMode::pointer;
+  }
+  return kernels::AccessMode::storage;
+}
+
 plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simulate) {
   auto lowered = [](auto own, auto wish) { return wish == 0 ? own : std::min<decltype(own)>(own, wish); };
   plan::Traits traits;
@@ -207,16 +240,14 @@ plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simu
   // Ranges are bound in whole vec4s.
   traits.max_storage_range = lowered(device.info.max_storage_range, simulate.max_storage_range) / 16 * 16;
   // Reserved ranges end on this alignment, so it also has to hold a vec4.
-  traits.storage_alignment =
-      static_cast<std::uint32_t>(std::max<VkDeviceSize>(16, device.limits.minStorageBufferOffsetAlignment));
+  traits.storage_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(
+      {16, device.limits.minStorageBufferOffsetAlignment, device.limits.minTexelBufferOffsetAlignment}));
+  traits.max_texel_elements = device.limits.maxTexelBufferElements;
   traits.subgroup_size = std::max(1u, lowered(device.info.subgroup_size, simulate.subgroup_size));
+  traits.subgroup_operations = device.subgroup_operations && !simulate.no_subgroup_operations;
   traits.cpu = device.info.type == DeviceType::cpu;
-  // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not. Which release between
-  // them mended it is unknown, so anything before 25 is treated alike. Mesa encodes its version as
-  // Vulkan packs one.
-  if (device.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE && VK_API_VERSION_MAJOR(device.info.driver_version) < 25) {
-    traits.max_loop_iterations = 60000;
-  }
+  // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not.
+  if (old_lavapipe(device)) traits.max_loop_iterations = 60000;
   traits.max_loop_iterations = lowered(traits.max_loop_iterations, simulate.max_loop_iterations);
   return traits;
 }

@@ -18,6 +18,8 @@ struct PhysicalDevice {
   DeviceInfo info;
   std::uint32_t queue_family = 0;
   VkPhysicalDeviceLimits limits{};
+  bool buffer_device_address = false;
+  bool subgroup_operations = false;  // basic, arithmetic and ballot, in compute
   VkDriverId driver_id{};
   std::array<std::uint8_t, 16> driver_uuid{};
   std::array<std::uint8_t, 16> pipeline_cache_uuid{};
@@ -29,6 +31,10 @@ Result<std::vector<PhysicalDevice>> describe_all(const Instance& instance);
 
 /// The index of the device the options ask for. `wish` is DeviceOptions::select or BRONTES_DEVICE.
 Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::string& wish, bool allow_cpu);
+
+/// How kernels reach memory: as wished, or in the way that is fastest with the driver. Errc::unsupported
+/// for addresses where the device has none.
+Result<kernels::AccessMode> choose_access(const PhysicalDevice& device, AccessMode wish);
 
 /// What planning may use: the device's own limits, lowered by the simulated ones, and known quirks.
 plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simulate);

@@ -6,6 +6,14 @@
 
 namespace brontes::vk {
 
+VkDescriptorType descriptor_type(kernels::AccessMode access, kernels::Access slot) noexcept {
+  if (access == kernels::AccessMode::pointer) return VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+  if (access == kernels::AccessMode::texel && slot == kernels::Access::read) {
+    return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+  }
+  return VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+}
+
 Error Pipelines::open(const std::vector<std::uint8_t>& payload) {
   VkPipelineCacheCreateInfo create{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   create.initialDataSize = payload.size();
@@ -17,14 +25,19 @@ Error Pipelines::open(const std::vector<std::uint8_t>& payload) {
   return {};
 }
 
-Error Pipelines::make_kernel(kernels::Id id, KernelObjects& objects) const {
+Error Pipelines::make_kernel(kernels::Id id, kernels::AccessMode access, KernelObjects& objects) const {
   const kernels::Kernel& kernel = kernels::get(id);
   const DeviceTable& vk = context_.vk();
   const VkDevice device = context_.device();
 
   std::vector<VkDescriptorSetLayoutBinding> bindings;
-  for (const kernels::Binding& b : kernel.bindings) {
-    bindings.push_back({b.binding, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+  auto add = [&](std::uint32_t number, kernels::Access slot) {
+    bindings.push_back({number, descriptor_type(access, slot), 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+  };
+  if (access == kernels::AccessMode::pointer) {
+    add(0, kernels::Access::read);
+  } else {
+    for (const kernels::Binding& b : kernel.bindings) add(b.binding, b.access);
   }
   VkDescriptorSetLayoutCreateInfo set_create{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
   set_create.bindingCount = static_cast<std::uint32_t>(bindings.size());
@@ -57,7 +70,7 @@ Error Pipelines::make_kernel(kernels::Id id, KernelObjects& objects) const {
 Result<Pipeline> Pipelines::make_pipeline(const PipelineKey& key, const KernelObjects& objects) const {
   const kernels::Kernel& kernel = kernels::get(key.kernel);
   // Specialized here and not by the driver: not every driver folds specialization constants.
-  const auto words = kernels::specialize(kernel, {key.constants.data(), key.constants.size()});
+  const auto words = kernels::specialize(kernel, {key.constants.data(), key.constants.size()}, key.access);
   VkShaderModuleCreateInfo module_create{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_create.codeSize = words.size() * sizeof(std::uint32_t);
   module_create.pCode = words.data();
@@ -86,18 +99,18 @@ Result<Pipeline> Pipelines::make_pipeline(const PipelineKey& key, const KernelOb
   return Pipeline(context_.device(), context_.vk(), pipeline);
 }
 
-Result<Pipelines::Bound> Pipelines::get(kernels::Id id, const std::uint32_t* constants, std::size_t constant_count,
-                                        std::uint64_t* created_here) {
+Result<Pipelines::Bound> Pipelines::get(kernels::Id id, kernels::AccessMode access, const std::uint32_t* constants,
+                                        std::size_t constant_count, std::uint64_t* created_here) {
   ++requested;
-  KernelObjects& objects = kernels_[static_cast<std::size_t>(id)];
+  KernelObjects& objects = kernels_[static_cast<std::size_t>(id)][static_cast<std::size_t>(access)];
   {
     std::lock_guard lock(objects.mutex);
     if (!objects.layout) {
-      if (Error e = make_kernel(id, objects)) return e;
+      if (Error e = make_kernel(id, access, objects)) return e;
     }
   }
 
-  const PipelineKey key{id, {constants, constants + constant_count}};
+  const PipelineKey key{id, access, {constants, constants + constant_count}};
   std::shared_ptr<Entry> entry;
   {
     std::lock_guard lock(mutex_);

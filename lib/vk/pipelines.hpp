@@ -19,14 +19,22 @@ namespace brontes::vk {
 
 class Context;
 
+/// What a slot of a kernel is in the descriptor set. With AccessMode::pointer the set holds nothing but a
+/// uniform buffer with the slots' addresses.
+VkDescriptorType descriptor_type(kernels::AccessMode access, kernels::Access slot) noexcept;
+
+/// Room for an address per slot, in a pointer kernel's uniform buffer.
+inline constexpr std::uint64_t address_table_bytes = 64;
+
 struct PipelineKey {
   kernels::Id kernel;
+  kernels::AccessMode access;
   std::vector<std::uint32_t> constants;  // in the order of Kernel::constants
 
   friend auto operator<=>(const PipelineKey&, const PipelineKey&) = default;
 };
 
-/// What a kernel's pipelines share. Made when the kernel is first used.
+/// What a kernel's pipelines of one access mode share. Made when the kernel is first used.
 struct KernelObjects {
   std::mutex mutex;
   DescriptorSetLayout set_layout;
@@ -47,8 +55,8 @@ class Pipelines {
     VkDescriptorSetLayout set_layout;
   };
   /// `created`, if given, is increased when this call was the one to create the pipeline.
-  Result<Bound> get(kernels::Id kernel, const std::uint32_t* constants, std::size_t constant_count,
-                    std::uint64_t* created = nullptr);
+  Result<Bound> get(kernels::Id kernel, kernels::AccessMode access, const std::uint32_t* constants,
+                    std::size_t constant_count, std::uint64_t* created = nullptr);
 
   /// The driver's cache, to be saved.
   Result<std::vector<std::uint8_t>> cache_data() const;
@@ -63,12 +71,12 @@ class Pipelines {
     std::mutex mutex;
     Pipeline pipeline;
   };
-  Error make_kernel(kernels::Id kernel, KernelObjects& objects) const;
+  Error make_kernel(kernels::Id kernel, kernels::AccessMode access, KernelObjects& objects) const;
   Result<Pipeline> make_pipeline(const PipelineKey& key, const KernelObjects& objects) const;
 
   const Context& context_;
   PipelineCache cache_;
-  std::array<KernelObjects, kernels::count> kernels_;
+  std::array<std::array<KernelObjects, kernels::access_modes>, kernels::count> kernels_;
   std::mutex mutex_;
   std::map<PipelineKey, std::shared_ptr<Entry>> entries_;
 };

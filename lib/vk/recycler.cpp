@@ -59,23 +59,31 @@ Result<CommandSlot> Recycler::take_commands() {
   return slot;
 }
 
-Result<DescriptorSlot> Recycler::take_descriptors(std::uint32_t sets, std::uint32_t descriptors) {
+Result<DescriptorSlot> Recycler::take_descriptors(const DescriptorNeeds& needs) {
   const DeviceTable& vk = context_.vk();
-  DescriptorSlot slot =
-      take(descriptors_, [&](const DescriptorSlot& s) { return s.sets >= sets && s.descriptors >= descriptors; });
+  DescriptorSlot slot = take(descriptors_, [&](const DescriptorSlot& s) { return s.room.covers(needs); });
   if (slot.pool) {
     if (Error e = check(vk.vkResetDescriptorPool(context_.device(), slot.pool.get(), 0), "vkResetDescriptorPool")) {
       return e;
     }
     return slot;
   }
-  slot.sets = std::bit_ceil(std::max(sets, 16u));
-  slot.descriptors = std::bit_ceil(std::max(descriptors, 64u));
-  const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, slot.descriptors};
+  // Powers of two, so that programs of about the same size fit in each other's.
+  auto rounded = [](std::uint32_t count) { return count == 0 ? 0u : std::bit_ceil(std::max(count, 64u)); };
+  slot.room = {std::bit_ceil(std::max(needs.sets, 16u)), rounded(std::max(needs.storage, 1u)), rounded(needs.texel),
+               rounded(needs.uniform)};
+  VkDescriptorPoolSize sizes[3];
+  std::uint32_t kinds = 0;
+  auto add = [&](VkDescriptorType type, std::uint32_t count) {
+    if (count != 0) sizes[kinds++] = {type, count};
+  };
+  add(VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, slot.room.storage);
+  add(VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, slot.room.texel);
+  add(VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, slot.room.uniform);
   VkDescriptorPoolCreateInfo create{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
-  create.maxSets = slot.sets;
-  create.poolSizeCount = 1;
-  create.pPoolSizes = &size;
+  create.maxSets = slot.room.sets;
+  create.poolSizeCount = kinds;
+  create.pPoolSizes = sizes;
   VkDescriptorPool pool = VK_NULL_HANDLE;
   if (Error e =
           check(vk.vkCreateDescriptorPool(context_.device(), &create, nullptr, &pool), "vkCreateDescriptorPool")) {

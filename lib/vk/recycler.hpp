@@ -20,10 +20,20 @@ struct CommandSlot {
   std::uint64_t last_use = 0;  // timeline value
 };
 
+struct DescriptorNeeds {
+  std::uint32_t sets = 0;
+  std::uint32_t storage = 0;
+  std::uint32_t texel = 0;
+  std::uint32_t uniform = 0;
+
+  bool covers(const DescriptorNeeds& other) const noexcept {
+    return sets >= other.sets && storage >= other.storage && texel >= other.texel && uniform >= other.uniform;
+  }
+};
+
 struct DescriptorSlot {
   DescriptorPool pool;
-  std::uint32_t sets = 0;
-  std::uint32_t descriptors = 0;
+  DescriptorNeeds room;
   std::uint64_t last_use = 0;  // timeline value
 };
 
@@ -34,8 +44,8 @@ class Recycler {
 
   /// An empty command buffer.
   Result<CommandSlot> take_commands();
-  /// A pool with room for this many sets and storage-buffer descriptors in all.
-  Result<DescriptorSlot> take_descriptors(std::uint32_t sets, std::uint32_t descriptors);
+  /// A pool with at least this much room.
+  Result<DescriptorSlot> take_descriptors(const DescriptorNeeds& needs);
 
   /// Also for work in flight: a slot is not taken again before its last use is over.
   void give(CommandSlot slot);

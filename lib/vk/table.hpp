@@ -38,6 +38,7 @@
   X(vkCmdFillBuffer)                \
   X(vkCmdPipelineBarrier)           \
   X(vkCmdPushConstants)             \
+  X(vkCreateBufferView)             \
   X(vkCreateCommandPool)            \
   X(vkCreateComputePipelines)       \
   X(vkCreateDescriptorPool)         \
@@ -46,6 +47,7 @@
   X(vkCreatePipelineLayout)         \
   X(vkCreateSemaphore)              \
   X(vkCreateShaderModule)           \
+  X(vkDestroyBufferView)            \
   X(vkDestroyCommandPool)           \
   X(vkDestroyDescriptorPool)        \
   X(vkDestroyDescriptorSetLayout)   \
@@ -57,6 +59,7 @@
   X(vkDestroyShaderModule)          \
   X(vkDeviceWaitIdle)               \
   X(vkEndCommandBuffer)             \
+  X(vkGetBufferDeviceAddress)       \
   X(vkGetDeviceQueue)               \
   X(vkGetPipelineCacheData)         \
   X(vkGetSemaphoreCounterValue)     \

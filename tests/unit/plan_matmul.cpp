@@ -48,18 +48,20 @@ std::uint64_t iterations(const MatmulSelection& s, const MatmulProblem& p, std::
   switch (s.kernel) {
     case MatmulKernel::gemv: return plan::matmul_gemv_iterations(layout_of(p), count, s.group_size, s.slices);
     case MatmulKernel::tiled: return plan::matmul_tiled_iterations(count, s.tiles.tile_k);
+    case MatmulKernel::subgroup:
+      return plan::matmul_subgroup_iterations(layout_of(p), count, s.group_size / s.subgroups, s.depth);
     default: return plan::matmul_naive_iterations(count);
   }
 }
 
 std::uint32_t invocations(const MatmulSelection& s) {
-  if (s.kernel == MatmulKernel::gemv) return s.group_size;
+  if (s.kernel == MatmulKernel::gemv || s.kernel == MatmulKernel::subgroup) return s.group_size;
   return s.kernel == MatmulKernel::tiled ? s.tiles.group_size() : s.group_x * s.group_y;
 }
 
 std::uint32_t shared_bytes(const MatmulSelection& s, const MatmulProblem& p) {
   if (s.kernel == MatmulKernel::gemv) return plan::matmul_gemv_shared_bytes(layout_of(p), s.group_size, s.rows);
-  if (s.kernel == MatmulKernel::naive) return 0;
+  if (s.kernel == MatmulKernel::naive || s.kernel == MatmulKernel::subgroup) return 0;
   return plan::matmul_tiled_shared_bytes(s.tiles.tile_m, s.tiles.tile_n, s.tiles.tile_k);
 }
 
@@ -75,7 +77,10 @@ std::string broken_rule(const MatmulSelection& s, const MatmulProblem& p, const 
   if (s.tile.rows == 0 || s.tile.columns == 0) return "a workgroup does something";
   const std::uint64_t down = (p.m + s.tile.rows - 1) / s.tile.rows;
   const std::uint64_t across = (p.n + s.tile.columns - 1) / s.tile.columns;
-  if (s.groups != down * across) return "groups cover the matrix and no more";
+  if (s.kernel == MatmulKernel::subgroup && (s.rows > plan::matmul_subgroup_max_rows || s.columns == 0)) {
+    return "the tile is what the kernel takes";
+  }
+  if (s.groups != (down * across + s.subgroups - 1) / s.subgroups) return "groups cover the matrix and no more";
   if (s.k_chunk == 0 || s.k_chunk > p.k) return "a chunk of k is part of k";
   if (s.k_chunk != p.k && s.k_chunk % 4 != 0) return "chunks are multiples of 4";
   for (const std::uint64_t count : {s.k_chunk, p.k % s.k_chunk}) {
@@ -108,10 +113,20 @@ TEST_CASE("the selector takes gemv for one row, naive for little, tiled for the 
   }
 }
 
-TEST_CASE("the selector keeps CPU drivers from workgroup barriers where rows are few", "[plan][matmul]") {
-  CHECK(kernel_for({31, 512, 512}, cpu_driver()) == MatmulKernel::naive);
-  CHECK(kernel_for({512, 512, 512}, cpu_driver()) == MatmulKernel::tiled);
-  CHECK(kernel_for({1, 512, 512}, cpu_driver()) == MatmulKernel::gemv);
+TEST_CASE("the selector keeps CPU drivers from workgroup barriers", "[plan][matmul]") {
+  for (const std::uint64_t m : {1, 2, 31, 512}) {
+    CHECK(kernel_for({m, 512, 512, Layout::kn}, cpu_driver()) == MatmulKernel::subgroup);
+    CHECK(kernel_for({m, 512, 512, Layout::nk}, cpu_driver()) == MatmulKernel::subgroup);
+  }
+}
+
+TEST_CASE("the selector does without subgroup operations where there are none", "[plan][matmul]") {
+  plan::Traits traits = cpu_driver();
+  traits.subgroup_operations = false;
+  CHECK(kernel_for({31, 512, 512}, traits) == MatmulKernel::naive);
+  CHECK(kernel_for({512, 512, 512}, traits) == MatmulKernel::tiled);
+  CHECK(kernel_for({1, 512, 512}, traits) == MatmulKernel::gemv);
+  CHECK(select_matmul({4, 4, 4}, traits, MatmulKernel::subgroup).error().code == Errc::unsupported);
 }
 
 TEST_CASE("the selector takes smaller tiles on smaller devices and for smaller products", "[plan][matmul]") {

@@ -41,8 +41,20 @@ struct SimulatedLimits {
   std::uint64_t max_storage_range = 0;      ///< bytes of one tensor
   std::uint32_t max_loop_iterations = 0;    ///< loop iterations of one invocation
   std::uint32_t subgroup_size = 0;          ///< invocations of one subgroup
+  bool no_subgroup_operations = false;      ///< no arithmetic or ballots within a subgroup
   bool staged_memory = false;               ///< no mapped device memory: everything goes through staging
 };
+
+/// How kernels reach memory, where they can choose. A matter of speed alone.
+enum class AccessMode : std::uint8_t {
+  automatic,  ///< what is fastest with the driver, as far as is known
+  storage,    ///< storage buffers: right for every GPU
+  texel,      ///< inputs through uniform texel buffers: much faster with lavapipe before Mesa 25
+  pointer,    ///< buffer device addresses: the fastest with later lavapipe
+};
+
+/// "storage", "texel" and so on. Never null.
+BRONTES_API const char* to_string(AccessMode mode) noexcept;
 
 struct DeviceOptions {
   /// Which device: an index into Device::list(), a part of the name (any case), or a UUID in hex
@@ -64,6 +76,9 @@ struct DeviceOptions {
   /// Distinct fused programs that this device will build pipelines for. Further ones run unfused, as
   /// single ops, so that a program which never repeats itself does not compile forever.
   std::size_t max_fused_programs = 256;
+
+  /// `pointer` on a device without buffer device addresses: Errc::unsupported.
+  AccessMode access = AccessMode::automatic;
 
   PipelineCacheOptions pipeline_cache;
   SimulatedLimits simulate;
@@ -91,6 +106,8 @@ struct DeviceInfo {
   /// Device memory is host-visible and cached, so uploads and reads need no staging copy. Known for
   /// an open Device only.
   bool mapped_memory = false;
+  /// How kernels reach memory. Known for an open Device only.
+  AccessMode access = AccessMode::automatic;
 };
 
 /// Counts since the device was opened. Exact.

@@ -21,6 +21,7 @@ enum class MatmulKernel : std::uint8_t {
   naive,      ///< one invocation per element; the reference
   gemv,       ///< a single row (M = 1)
   tiled,      ///< shared-memory tiles with register blocking
+  subgroup,   ///< a subgroup per tile, no shared memory: for CPU drivers
 };
 
 /// "naive", "gemv" and so on. Never null.
