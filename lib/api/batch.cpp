@@ -3,6 +3,7 @@
 #include "api/access.hpp"
 #include "api/program.hpp"
 #include "plan/plan.hpp"
+#include "record/dump.hpp"
 #include "record/graph.hpp"
 #include "submit/program.hpp"
 #include "submit/transfer.hpp"
@@ -327,7 +328,8 @@ BatchStats Batch::stats() const noexcept {
   return stats;
 }
 
-Result<std::string> Batch::dump(DumpFormat format) const {
+Result<std::string> Batch::dump(DumpFormat format, DumpStage stage) const {
+  if (stage == DumpStage::recorded) return record::dump(state_->graph, format);
   if (state_->error) return state_->error;
   if (Error e = state_->check_device("dump")) return e;
   auto plan = state_->plan(false);

@@ -174,6 +174,34 @@ TEST_CASE_METHOD(DeviceTest, "dump shows what would run, and that nothing would 
   CHECK_FALSE(contains(*after, "relu"));
 }
 
+TEST_CASE_METHOD(DeviceTest, "what was recorded can be dumped before anything is planned", "[batch]") {
+  Batch batch(shared_device());
+  const Buffer weights = Buffer::create(shared_device(), {2}).value();
+  const Tensor x = batch.upload({1.f, 2.f});
+  const Tensor w = batch.import_buffer(weights);
+  const Tensor y = batch.keep(batch.scale(batch.mul(x, w), 3.0f));
+  batch.store(batch.relu(y), weights);
+  const std::string expected = R"(recorded: 4 ops, 2 inputs
+upload %0 [2]
+import %1 [2] in buffer 0
+mul %0, %1 -> %2 [2]
+scale %2, 3 -> %3 [2] keep
+relu %3 -> %4 [2]
+store %4 -> buffer 0
+)";
+  CHECK(batch.dump(DumpFormat::text, DumpStage::recorded).value() == expected);
+  CHECK(batch.dump(DumpFormat::dot, DumpStage::recorded).value().rfind("digraph recorded {", 0) == 0);
+  CHECK(contains(batch.dump(DumpFormat::json, DumpStage::recorded).value(), "\"stage\": \"recorded\""));
+
+  // An op that is refused is not in it, and does not stand in its way.
+  (void)batch.relu(Tensor());
+  CHECK(batch.dump().error().code == Errc::invalid_tensor);
+  CHECK(batch.dump(DumpFormat::text, DumpStage::recorded).value() == expected);
+  (void)batch.clear_error();
+  REQUIRE_OK(batch.execute());
+  CHECK(batch.dump(DumpFormat::text, DumpStage::recorded).value() == "recorded: 0 ops, 0 inputs\n");
+}
+
 TEST_CASE_METHOD(DeviceTest, "a batch outlives its device object", "[batch]") {
   std::optional<Device> device = open_device();
   Batch batch(*device);

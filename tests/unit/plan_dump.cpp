@@ -1,12 +1,11 @@
 // Whole plans as text.
 #include "plan/plan.hpp"
+#include "support/dump_checker.hpp"
 #include "support/hazard_checker.hpp"
 #include "support/random_graph.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -535,7 +534,8 @@ TEST_CASE("dump: ops without effect do not run", "[plan][dump]") {
   options.keep_marked_only = true;
   CHECK(r.plan(options) == R"(
 plan: 3 ops, 1 dispatches, 0 barriers, arena 512 bytes
-dropped: 2 ops
+dropped neg %0 -> %2
+dropped sum %2 -> %3
 upload %0 [4] at 0
 #0 elementwise relu %0 -> %1 groups 1x1x1
 read %1 [4] at 256
@@ -578,54 +578,78 @@ read %5 [1] at 256
 )");
   CHECK("\n" + example(DumpFormat::dot) == R"(
 digraph plan {
-  rankdir=TB;
+  rankdir=TB; fontname="sans-serif"; fontsize=10; labeljust=l; labelloc=b;
   node [shape=box, style=rounded, fontname="sans-serif", fontsize=11];
   edge [fontname="sans-serif", fontsize=9];
-  v0 [shape=ellipse, label="upload %0\n[4, 4]"];
-  subgraph cluster_level0 {
-    label="level 0"; style=dashed; color=gray; fontname="sans-serif"; fontsize=9;
-    d0 [label="#0 matmul+relu\nmatmul_naive 4x4x4 kn\ngroups 1x1x1, at 512"];
-    d1 [label="#1 neg+add\nelementwise\ngroups 1x1x1, at 768"];
+  label="plan: 7 ops, 5 dispatches, 2 barriers, arena 1280 bytes\lred: what the barrier between two levels is for\l";
+  v0 [shape=ellipse, label="upload %0\n[4, 4] at 0"];
+  subgraph cluster_submit0 {
+    label="submit 0";
+  subgraph cluster_level0_0 {
+    label="level 0"; style=dashed; color=gray;
+    node [shape=record, style=filled, fillcolor=gray97];
+    d0 [label="{#0 matmul_naive|matmul 4x4x4 kn %0, %1 -\> %2\lrelu %2 -\> %3\l|groups 1x1x1\l%3 at 512\l}"];
+    d1 [label="{#1 elementwise|neg %1 -\> %6\ladd %6, %0 -\> %7\l|groups 1x1x1\l%7 at 768\l}"];
   }
-  subgraph cluster_level1 {
-    label="level 1"; style=dashed; color=gray; fontname="sans-serif"; fontsize=9;
-    d2 [label="#2 matmul\nmatmul_naive 4x4x4 kn\ngroups 1x1x1, at 1024"];
   }
-  subgraph cluster_level2 {
-    label="level 2"; style=dashed; color=gray; fontname="sans-serif"; fontsize=9;
-    d3 [label="#3 sum\nreduce\ngroups 1x1x1, at 256"];
-    d4 [label="#4 store\nelementwise\ngroups 1x1x1"];
+  subgraph cluster_submit1 {
+    label="submit 1";
+  subgraph cluster_level1_1 {
+    label="level 1"; style=dashed; color=gray;
+    node [shape=record, style=filled, fillcolor=gray97];
+    d2 [label="{#2 matmul_naive|matmul 4x4x4 kn %3, %1 -\> %4\l|groups 1x1x1\l%4 at 1024\l}"];
   }
-  v0 -> d0 [label="%0"];
-  v1 [shape=ellipse, label="buffer 7\n%1\n[4, 4]"];
-  v1 -> d0 [label="%1"];
-  v1 -> d1 [label="%1"];
-  v0 -> d1 [label="%0"];
-  d0 -> d2 [label="%3"];
-  v1 -> d2 [label="%1"];
-  d2 -> d3 [label="%4"];
+  subgraph cluster_level2_1 {
+    label="level 2"; style=dashed; color=gray;
+    node [shape=record, style=filled, fillcolor=gray97];
+    d3 [label="{#3 reduce|sum %4 -\> %5\l|groups 1x1x1\l%5 at 256\l}"];
+    d4 [label="{#4 elementwise|store %7 -\> buffer 7\l|groups 1x1x1\lin buffer 7\l}"];
+  }
+  }
+  v0 -> d0;
+  v1 [shape=ellipse, label="import %1\n[4, 4] in buffer 7"];
+  v1 -> d0;
+  v0 -> d1;
+  v1 -> d1;
+  v1 -> d2;
+  d0 -> d2 [label="RAW %3", color=firebrick, fontcolor=firebrick];
   d1 -> d4 [label="%7"];
-  d2 -> d4 [style=dotted, color=gray, label="WAR"];
-  r5 [shape=ellipse, label="read %5\n[1]"];
+  d2 -> d3 [label="RAW %4", color=firebrick, fontcolor=firebrick];
+  d2 -> d4 [label="WAR buffer 7", color=firebrick, fontcolor=firebrick, style=dotted];
+  s4 [shape=ellipse, label="store\nbuffer 7"];
+  d4 -> s4;
+  r5 [shape=ellipse, label="read %5\n[1] at 256"];
   d3 -> r5;
 }
 )");
   CHECK("\n" + example(DumpFormat::json) == R"(
 {
+  "stage": "planned",
   "operations": 7,
   "dropped_operations": 0,
   "fused_operations": 2,
   "arena_bytes": 1280,
   "arena_bytes_without_reuse": 1280,
+  "dropped": [],
   "uploads": [{"value": 0, "shape": [4, 4], "offset": 0, "bytes": 64}],
   "readable": [{"value": 5, "shape": [1], "offset": 256, "bytes": 4}],
   "submits": [[0, 2], [2, 5]],
   "dispatches": [
-    {"index": 0, "level": 0, "kernel": "matmul_naive", "ops": ["matmul", "relu"], "matmul": "4x4x4 kn", "inputs": [0, 1], "outputs": [3], "groups": [1, 1, 1], "offset": 512},
-    {"index": 1, "level": 0, "kernel": "elementwise", "ops": ["neg", "add"], "inputs": [1, 0], "outputs": [7], "groups": [1, 1, 1], "offset": 768},
-    {"index": 2, "level": 1, "kernel": "matmul_naive", "ops": ["matmul"], "matmul": "4x4x4 kn", "inputs": [3, 1], "outputs": [4], "groups": [1, 1, 1], "offset": 1024},
-    {"index": 3, "level": 2, "kernel": "reduce", "ops": ["sum"], "inputs": [4], "outputs": [5], "groups": [1, 1, 1], "offset": 256},
-    {"index": 4, "level": 2, "kernel": "elementwise", "ops": ["store"], "inputs": [7], "outputs": [], "groups": [1, 1, 1]}
+    {"index": 0, "level": 0, "group": 0, "kernel": "matmul_naive", "groups": [1, 1, 1],
+     "inputs": [0, 1], "outputs": [{"value": 3, "offset": 512, "bytes": 64}],
+     "ops": [{"op": "matmul", "inputs": [0, 1], "matmul": {"m": 4, "k": 4, "n": 4, "layout": "kn", "alpha": 1}, "output": 2}, {"op": "relu", "inputs": [2], "output": 3}]},
+    {"index": 1, "level": 0, "group": 1, "kernel": "elementwise", "groups": [1, 1, 1],
+     "inputs": [1, 0], "outputs": [{"value": 7, "offset": 768, "bytes": 64}],
+     "ops": [{"op": "neg", "inputs": [1], "output": 6}, {"op": "add", "inputs": [6, 0], "output": 7}]},
+    {"index": 2, "level": 1, "group": 2, "kernel": "matmul_naive", "groups": [1, 1, 1],
+     "inputs": [3, 1], "outputs": [{"value": 4, "offset": 1024, "bytes": 64}],
+     "ops": [{"op": "matmul", "inputs": [3, 1], "matmul": {"m": 4, "k": 4, "n": 4, "layout": "kn", "alpha": 1}, "output": 4}]},
+    {"index": 3, "level": 2, "group": 3, "kernel": "reduce", "groups": [1, 1, 1],
+     "inputs": [4], "outputs": [{"value": 5, "offset": 256, "bytes": 4}],
+     "ops": [{"op": "sum", "inputs": [4], "output": 5}]},
+    {"index": 4, "level": 2, "group": 4, "kernel": "elementwise", "groups": [1, 1, 1],
+     "inputs": [7], "outputs": [{"buffer": 7, "offset": 0, "bytes": 64}],
+     "ops": [{"op": "store", "inputs": [7], "buffer": 7}]}
   ],
   "barriers": [
     {"before": 2, "causes": [{"kind": "RAW", "on": "%3", "from": 0, "to": 2}]},
@@ -635,84 +659,6 @@ digraph plan {
 )");
 }
 
-namespace {
-
-// Accepts what RFC 8259 does, as far as dumps go.
-class Json {
- public:
-  explicit Json(const std::string& text) : text_(text) {}
-
-  bool valid() { return value() && at_ == text_.size(); }
-
- private:
-  void space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
-  }
-  bool take(char c) {
-    space();
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    space();
-    return true;
-  }
-  bool string() {
-    if (!take('"')) return false;
-    while (at_ < text_.size() && text_[at_] != '"') {
-      if (text_[at_] == '\\' || text_[at_] < ' ') return false;
-      ++at_;
-    }
-    return take('"');
-  }
-  bool number() {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
-    const bool leading_zero = at_ - begin > 1 && text_[begin] == '0';
-    space();
-    return at_ != begin && !leading_zero;
-  }
-  template <class Item>
-  bool list(char close, Item item) {
-    if (take(close)) return true;
-    do {
-      if (!item()) return false;
-    } while (take(','));
-    return take(close);
-  }
-  bool value() {
-    if (take('{')) return list('}', [&] { return string() && take(':') && value(); });
-    if (take('[')) return list(']', [&] { return value(); });
-    space();
-    return at_ < text_.size() && text_[at_] == '"' ? string() : number();
-  }
-
-  const std::string& text_;
-  std::size_t at_ = 0;
-};
-
-// The end of an edge that no node statement declares, or nothing.
-std::string dangling_edge(const std::string& dot) {
-  std::set<std::string> declared;
-  std::vector<std::string> ends;
-  std::istringstream lines(dot);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name, arrow, other;
-    words >> name >> arrow >> other;
-    if (arrow == "->") {
-      ends.push_back(name);
-      ends.push_back(other.substr(0, other.find(';')));
-    } else if (arrow.rfind("[", 0) == 0) {
-      declared.insert(name);
-    }
-  }
-  for (const std::string& end : ends) {
-    if (declared.count(end) == 0) return end;
-  }
-  return "";
-}
-
-}  // namespace
-
 TEST_CASE("dump: JSON of random plans is JSON, and DOT has no edge to nowhere", "[plan][dump][random]") {
   for (std::uint32_t seed = 0; seed < 500; ++seed) {
     test::Random random(seed);
@@ -720,9 +666,105 @@ TEST_CASE("dump: JSON of random plans is JSON, and DOT has no edge to nowhere", 
     const plan::Traits traits = test::random_traits(random);
     const plan::Plan plan = plan::make_plan(graph, traits, test::random_options(random)).value();
     const std::string json = plan::dump(plan, graph, DumpFormat::json);
-    if (!Json(json).valid()) FAIL("seed " << seed << "\n" << json);
+    if (!test::is_json(json)) FAIL("seed " << seed << "\n" << json);
+    const std::string text = plan::dump(plan, graph);
+    std::uint64_t dropped = 0;
+    for (std::size_t at = text.find("\ndropped "); at != std::string::npos; at = text.find("\ndropped ", at + 1)) {
+      ++dropped;
+    }
+    if (dropped != plan.dropped_operations) FAIL("seed " << seed << "\n" << text);
     const std::string dot = plan::dump(plan, graph, DumpFormat::dot);
-    const std::string end = dangling_edge(dot);
+    const std::string end = test::dangling_edge(dot);
     if (!end.empty()) FAIL("seed " << seed << ": " << end << "\n" << dot);
   }
+}
+
+TEST_CASE("dump: DOT and JSON of what is dropped, and of a reduction in parts", "[plan][dump]") {
+  Recording r;
+  const ValueId x = r.upload(Shape(10000));
+  const ValueId scale = r.unary(ElementwiseOp::exp, r.upload(Shape(1)));
+  const ValueId y = r.binary(ElementwiseOp::mul, r.sum(x), scale);
+  r.graph.keep(r.unary(ElementwiseOp::neg, r.sum(r.binary(ElementwiseOp::add, x, y))));
+  r.unary(ElementwiseOp::offset, r.unary(ElementwiseOp::relu, y));
+  plan::Traits traits;
+  traits.max_group_invocations = 64;
+  plan::PlanOptions options;
+  options.keep_marked_only = true;
+  const plan::Plan plan = plan::make_plan(r.graph, traits, options).value();
+  CHECK("\n" + plan::dump(plan, r.graph) == R"(
+plan: 8 ops, 6 dispatches, 4 barriers, arena 81664 bytes (81920 without reuse)
+dropped relu %4 -> %8
+dropped offset %8, 2 -> %9
+upload %0 [10000] at 0
+upload %1 [1] at 40192
+#0 elementwise exp %1 -> %2 groups 1x1x1
+#1 reduce sum+mul %0, %2 -> %4 groups 3x1x1
+barrier RAW on %2 #0 -> #2, RAW on partials #1 -> #2
+#2 reduce sum+mul %0, %2 -> %4 groups 1x1x1
+barrier RAW on %4 #2 -> #3
+#3 elementwise add %0, %4 -> %5 groups 40x1x1
+barrier RAW on %5 #3 -> #4
+#4 reduce sum+neg %5 -> %7 groups 3x1x1
+barrier RAW on partials #4 -> #5
+#5 reduce sum+neg %5 -> %7 groups 1x1x1
+read %7 [1] at 40448
+)");
+  CHECK("\n" + plan::dump(plan, r.graph, DumpFormat::dot) == R"(
+digraph plan {
+  rankdir=TB; fontname="sans-serif"; fontsize=10; labeljust=l; labelloc=b;
+  node [shape=box, style=rounded, fontname="sans-serif", fontsize=11];
+  edge [fontname="sans-serif", fontsize=9];
+  label="plan: 8 ops, 6 dispatches, 4 barriers, arena 81664 bytes (81920 without reuse)\lred: what the barrier between two levels is for\l";
+  v0 [shape=ellipse, label="upload %0\n[10000] at 0"];
+  v1 [shape=ellipse, label="upload %1\n[1] at 40192"];
+  subgraph cluster_level0 {
+    label="level 0"; style=dashed; color=gray;
+    node [shape=record, style=filled, fillcolor=gray97];
+    d0 [label="{#0 elementwise|exp %1 -\> %2\l|groups 1x1x1\l%2 at 40704\l}"];
+    d1 [label="{#1 reduce (part 1 of 2)|sum %0 -\> %3\lmul %3, %2 -\> %4\l|groups 3x1x1\lpartials at 40960\l}"];
+  }
+  subgraph cluster_level1 {
+    label="level 1"; style=dashed; color=gray;
+    node [shape=record, style=filled, fillcolor=gray97];
+    d2 [label="{#2 reduce (part 2 of 2)|sum %0 -\> %3\lmul %3, %2 -\> %4\l|groups 1x1x1\l%4 at 41216\l}"];
+  }
+  subgraph cluster_level2 {
+    label="level 2"; style=dashed; color=gray;
+    node [shape=record, style=filled, fillcolor=gray97];
+    d3 [label="{#3 elementwise|add %0, %4 -\> %5\l|groups 40x1x1\l%5 at 41472\l}"];
+  }
+  subgraph cluster_level3 {
+    label="level 3"; style=dashed; color=gray;
+    node [shape=record, style=filled, fillcolor=gray97];
+    d4 [label="{#4 reduce (part 1 of 2)|sum %5 -\> %6\lneg %6 -\> %7\l|groups 3x1x1\lpartials at 40704\l}"];
+  }
+  subgraph cluster_level4 {
+    label="level 4"; style=dashed; color=gray;
+    node [shape=record, style=filled, fillcolor=gray97];
+    d5 [label="{#5 reduce (part 2 of 2)|sum %5 -\> %6\lneg %6 -\> %7\l|groups 1x1x1\l%7 at 40448\l}"];
+  }
+  subgraph cluster_dropped {
+    label="dropped: nothing can read them"; style=dashed; color=gray; fontcolor=gray50;
+    n6 [label="relu %4 -> %8", style="rounded,dashed", color=gray, fontcolor=gray50];
+    n7 [label="offset %8, 2 -> %9", style="rounded,dashed", color=gray, fontcolor=gray50];
+  }
+  v1 -> d0;
+  v0 -> d1;
+  v0 -> d3;
+  d2 -> n6 [style=dashed, color=gray];
+  n6 -> n7 [style=dashed, color=gray];
+  d0 -> d2 [label="RAW %2", color=firebrick, fontcolor=firebrick];
+  d1 -> d2 [label="RAW partials", color=firebrick, fontcolor=firebrick];
+  d2 -> d3 [label="RAW %4", color=firebrick, fontcolor=firebrick];
+  d3 -> d4 [label="RAW %5", color=firebrick, fontcolor=firebrick];
+  d4 -> d5 [label="RAW partials", color=firebrick, fontcolor=firebrick];
+  r7 [shape=ellipse, label="read %7\n[1] at 40448"];
+  d5 -> r7;
+}
+)");
+  const std::string json = plan::dump(plan, r.graph, DumpFormat::json);
+  CHECK(json.find(R"(
+  "dropped": [{"op": "relu", "inputs": [4], "output": 8}, {"op": "offset", "inputs": [8], "scalars": [2], "output": 9}],
+)") != std::string::npos);
+  CHECK(json.find(R"("inputs": [0, 2], "outputs": [{"offset": 40960, "bytes": 12}],)") != std::string::npos);
 }

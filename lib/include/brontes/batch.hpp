@@ -183,8 +183,9 @@ class BRONTES_API Batch {
   std::size_t num_buffers() const noexcept;     ///< values: uploads, imports and results
   BatchStats stats() const noexcept;
 
-  /// What execute() would run now: dispatches in order, barriers with their causes, memory.
-  Result<std::string> dump(DumpFormat format = DumpFormat::text) const;
+  /// What execute() would run now. With DumpStage::recorded, what was recorded since the last execute(),
+  /// before anything is dropped, fused or placed: that never fails, and leaves out ops that were refused.
+  Result<std::string> dump(DumpFormat format = DumpFormat::text, DumpStage stage = DumpStage::planned) const;
 
  private:
   struct State;

@@ -40,11 +40,17 @@ class BRONTES_API Submission {
   std::uint64_t value_ = 0;
 };
 
-/// How a plan is printed.
+/// How a recording or a plan is printed.
 enum class DumpFormat : std::uint8_t {
-  text,  ///< one line per dispatch and barrier
+  text,  ///< one line per op, or per dispatch and barrier
   dot,   ///< Graphviz: ops, fusion groups, levels, barriers
-  json,
+  json,  ///< all that the text says, and sizes in bytes
+};
+
+/// What of a batch is printed.
+enum class DumpStage : std::uint8_t {
+  recorded,  ///< what was asked: uploads, imports, ops with their operands and numbers, keeps, stores
+  planned,   ///< what will run: dispatches with the ops they fuse, barriers with their causes, memory
 };
 
 /// What a Batch had recorded, planned and encoded once, to be run any number of times.
@@ -97,7 +103,7 @@ class BRONTES_API Program {
 
   /// Exact counts; those of execution add up over all runs.
   BatchStats stats() const noexcept;
-  /// What a run does.
+  /// What a run does, as Batch::dump() prints it when planned.
   std::string dump(DumpFormat format = DumpFormat::text) const;
 
  private:
