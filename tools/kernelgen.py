@@ -278,8 +278,8 @@ def reflect_bindings(module: Module) -> List[Binding]:
             raise KernelError(f"binding {number[0]} is not in descriptor set 0")
         block = module.types[pointer][1][1]
         block_name = module.names.get(block) or module.names.get(variable) or ""
-        # memory.glsl names the views of a slot SLOT_scalars_view, SLOT_vectors_view and SLOT_texels_view.
-        name = re.sub(r"_(scalars|vectors|texels)_view$", "", block_name)
+        # memory.glsl calls the views of a slot SLOT_scalars_view, SLOT_vectors_view and so on.
+        name = re.sub(r"_(scalars|vectors|texels|words1|words4)_view$", "", block_name)
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise KernelError(f"binding {number[0]} has no name in the SPIR-V")
         opcode, members = module.types[block]

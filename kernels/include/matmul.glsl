@@ -2,7 +2,8 @@
 //
 //   C[m,n] = alpha * A[m,k] x B, over k in [k_begin, k_begin + k_count), plus C if accumulate
 //
-// and then the epilogue, which belongs to the dispatch that ends at k.
+// and then the epilogue, which belongs to the dispatch that ends at k. A weight may come in parts: then B
+// holds n_count rows of it, for the columns of C from n_begin on.
 //
 // All row-major. B is [k,n] when b_layout is 0, and the weight form W[n,k] of y = x W^T when it is 1.
 #ifndef BRONTES_MATMUL_GLSL
@@ -20,18 +21,16 @@ layout(push_constant, std430) uniform MatmulParams {
   float alpha;
   uint accumulate;
   uint groups;
+  uint n_begin;
+  uint n_count;  // n, but for W[n,k] in parts
   EpilogueParams epilogue;
 } params;
 
 BRONTES_INPUT(0, a)
-BRONTES_INPUT(1, b)
+BRONTES_WORDS(1, b)
 BRONTES_INOUT(2, c)
 
 const uint layout_nk = 1;
-
-uint b_index(uint b_layout, uint k, uint column) {
-  return b_layout == layout_nk ? column * params.k + k : k * params.n + column;
-}
 
 void put1(uint i, float sum) {
   float value = params.alpha * sum;

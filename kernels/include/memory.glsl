@@ -1,12 +1,14 @@
 // The only way kernels reach memory. A kernel declares its slots
 //
 //   BRONTES_INPUT(slot, name)    read only
+//   BRONTES_WORDS(slot, name)    the same, and also seen as words
 //   BRONTES_OUTPUT(slot, name)   write only
 //   BRONTES_INOUT(slot, name)    both
 //
 // and uses load1(name, i), load4(name, i4), store1(name, i, value), store4(name, i4, value), where i
 // counts floats and i4 counts vec4s, and loadu4(name, i, end) for the four floats from i < end on, where
-// something valid stands in for those from `end` on. Nothing else about a slot is known to a kernel, so that it can be
+// something valid stands in for those from `end` on. loadw1(name, i) and loadw4(name, i4) give inputs that are
+// declared with BRONTES_WORDS as raw 32-bit words instead. Nothing else about a slot is known to a kernel, so that it can be
 // compiled for several access modes, which decide its speed on CPU drivers:
 //
 //   storage   every slot is a storage buffer. What GPUs want.
@@ -21,6 +23,8 @@
 #define load1(name, i) name##_load1(i)
 #define load4(name, i4) name##_load4(i4)
 #define loadu4(name, i, end) name##_loadu4(i, end)
+#define loadw1(name, i) name##_loadw1(i)
+#define loadw4(name, i4) name##_loadw4(i4)
 #define store1(name, i, value) name##_store1(i, value)
 #define store4(name, i4, value) name##_store4(i4, value)
 
@@ -39,6 +43,9 @@ layout(set = 0, binding = 0, std140) uniform BrontesAddresses { uvec4 brontes_ad
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer BrontesScalars { float at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer BrontesVectors { vec4 at[]; };
 
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer BrontesWords1 { uint at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer BrontesWords4 { uvec4 at[]; };
+
 #define BRONTES_ADDRESS(slot) \
   ((slot) % 2 == 0 ? brontes_addresses[(slot) / 2].xy : brontes_addresses[(slot) / 2].zw)
 #define BRONTES_LOADS(slot, name)                                                            \
@@ -50,6 +57,10 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer BrontesVect
   void name##_store4(uint i4, vec4 value) { BrontesVectors(BRONTES_ADDRESS(slot)).at[i4] = value; }
 
 #define BRONTES_INPUT(slot, name) BRONTES_LOADS(slot, name)
+#define BRONTES_WORDS(slot, name)                                                            \
+  BRONTES_LOADS(slot, name)                                                                  \
+  uint name##_loadw1(uint i) { return BrontesWords1(BRONTES_ADDRESS(slot)).at[i]; }          \
+  uvec4 name##_loadw4(uint i4) { return BrontesWords4(BRONTES_ADDRESS(slot)).at[i4]; }
 #define BRONTES_OUTPUT(slot, name) BRONTES_STORES(slot, name)
 #define BRONTES_INOUT(slot, name) BRONTES_LOADS(slot, name) BRONTES_STORES(slot, name)
 
@@ -82,8 +93,19 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer BrontesVect
     float next = shift >= 2u ? high.z : high.x;                                                    \
     return shift % 2u != 0u ? vec4(by2.yzw, next) : by2;                                           \
   }
+// Texels are copied bit by bit.
+#define BRONTES_WORDS(slot, name)                                                                  \
+  BRONTES_INPUT(slot, name)                                                                        \
+  uint name##_loadw1(uint i) { return floatBitsToUint(name##_load1(i)); }                          \
+  uvec4 name##_loadw4(uint i4) { return floatBitsToUint(name##_load4(i4)); }
 #else
 #define BRONTES_INPUT(slot, name) BRONTES_SLOT(slot, name, restrict readonly) BRONTES_LOADS(name)
+#define BRONTES_WORDS(slot, name)                                                                                  \
+  BRONTES_INPUT(slot, name)                                                                                        \
+  layout(set = 0, binding = slot, std430) restrict readonly buffer name##_words1_view { uint name##_words1[]; };   \
+  layout(set = 0, binding = slot, std430) restrict readonly buffer name##_words4_view { uvec4 name##_words4[]; };  \
+  uint name##_loadw1(uint i) { return name##_words1[i]; }                                                          \
+  uvec4 name##_loadw4(uint i4) { return name##_words4[i4]; }
 #endif
 #define BRONTES_OUTPUT(slot, name) BRONTES_SLOT(slot, name, writeonly) BRONTES_STORES(name)
 #define BRONTES_INOUT(slot, name) BRONTES_SLOT(slot, name, ) BRONTES_LOADS(name) BRONTES_STORES(name)

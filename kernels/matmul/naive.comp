@@ -4,6 +4,7 @@
 
 #include "grid.glsl"
 #include "matmul.glsl"
+#include "weights.glsl"
 
 layout(local_size_x = 16, local_size_x_id = 0, local_size_y = 4, local_size_y_id = 1) in;
 layout(constant_id = 0) const uint group_x = 16;
@@ -13,21 +14,22 @@ layout(constant_id = 2) const uint b_layout = 0;
 void main() {
   uint group = group_index();
   if (group >= params.groups) return;
-  uint tiles_n = (params.n + group_x - 1u) / group_x;
+  uint tiles_n = (params.n_count + group_x - 1u) / group_x;
   uint row = group / tiles_n * group_y + gl_LocalInvocationID.y;
   uint column = group % tiles_n * group_x + gl_LocalInvocationID.x;
-  if (row >= params.m || column >= params.n) return;
+  if (row >= params.m || column >= params.n_count) return;
 
   uint end = params.k_begin + params.k_count;
   float sum = 0.0;
   uint k = params.k_begin;
+#define ADD(u) \
+  sum += load1(a, row * params.k + k + u) * (b_layout == layout_nk ? weight1(column, k + u) : load1(b, (k + u) * params.n + column));
   for (; k + 4u <= end; k += 4u) {
-    sum += load1(a, row * params.k + k) * load1(b, b_index(b_layout, k, column));
-    sum += load1(a, row * params.k + k + 1u) * load1(b, b_index(b_layout, k + 1u, column));
-    sum += load1(a, row * params.k + k + 2u) * load1(b, b_index(b_layout, k + 2u, column));
-    sum += load1(a, row * params.k + k + 3u) * load1(b, b_index(b_layout, k + 3u, column));
+    ADD(0u) ADD(1u) ADD(2u) ADD(3u)
   }
-  for (; k < end; ++k) sum += load1(a, row * params.k + k) * load1(b, b_index(b_layout, k, column));
+  for (; k < end; ++k) {
+    ADD(0u)
+  }
 
-  put1(row * params.n + column, sum);
+  put1(row * params.n + params.n_begin + column, sum);
 }

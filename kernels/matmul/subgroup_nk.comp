@@ -1,6 +1,6 @@
 // C[m,n] = alpha * A[m,k] x W[n,k]^T for CPU drivers, where lanes are SIMD lanes: no shared memory and no
-// barriers. A subgroup computes a tile of C. Its lanes run along k, a vec4 each, so that every load is
-// contiguous; each lane adds up its share of every element, and the shares meet once, at the end.
+// barriers. A subgroup computes a tile of C. Its lanes run along k, a vec4 each, of floats or of packed
+// weights, so that every load is contiguous; each lane adds up its share of every element, and the shares meet once, at the end.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -8,9 +8,10 @@
 
 #include "grid.glsl"
 #include "matmul.glsl"
+#include "weights.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
-// plan::matmul_vectorized: bit 0 if k % 4 == 0.
+// plan::matmul_vectorized: bit 0 if k % 4 == 0, bit 2 if k % 8 == 0.
 layout(constant_id = 1) const uint vectorized = 0;
 // The tile: up to 8 rows of A by up to 8 rows of W, and no more of W than a subgroup has lanes.
 layout(constant_id = 2) const uint rows = 1;
@@ -21,8 +22,13 @@ layout(constant_id = 4) const uint tiles = 8;
 #define FOR_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define FOR_COLUMNS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3) DO(r, 4) DO(r, 5) DO(r, 6) DO(r, 7)
 
+const bool aligned = (vectorized & 1u) != 0u;
+// The last chunk of a row may reach past it. (No && here: glslang makes no constants of it.)
+const uint whole_chunks = b_type == type_f16 ? 5u : b_type == type_bf16 ? 5u : 1u;
+const bool ragged = (vectorized & whole_chunks) != whole_chunks;
+
 void compute(uint tile) {
-  uint tiles_n = (params.n + columns - 1u) / columns;
+  uint tiles_n = (params.n_count + columns - 1u) / columns;
   uint first_row = tile / tiles_n * rows;
   uint first_column = tile % tiles_n * columns;
   if (first_row >= params.m) return;
@@ -32,7 +38,7 @@ void compute(uint tile) {
   uint w_row[8];
   float sum[64];
 #define BEGIN_ROW(r) a_row[r] = min(first_row + r, params.m - 1u) * params.k;
-#define BEGIN_COLUMN(r, c) w_row[c] = min(first_column + c, params.n - 1u) * params.k;
+#define BEGIN_COLUMN(r, c) w_row[c] = min(first_column + c, params.n_count - 1u);
 #define BEGIN_SUM(r, c) sum[r * 8 + c] = 0.0;
 #define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
   FOR_ROWS(BEGIN_ROW)
@@ -40,38 +46,47 @@ void compute(uint tile) {
   FOR_ROWS(BEGIN_SUMS)
 
   vec4 x[8];
-  vec4 w;
+  vec4 whole[8];
+  uvec4 words[8];
+  float scale[8];
+#define FETCH(unused, c)                                                                              \
+  if (c < columns) {                                                                                  \
+    if (b_type != type_f32) {                                                                         \
+      words[c] = weight_words(w_row[c], k);                                                           \
+      if (b_quantized) scale[c] = weight_scale(w_row[c], k);                                          \
+    } else if (aligned) {                                                                             \
+      whole[c] = load4(b, (w_row[c] * params.k + k) / 4u);                                            \
+    } else {                                                                                          \
+      whole[c] = mix(vec4(0.0), loadu4(b, w_row[c] * params.k + k, w_row[c] * params.k + end), inside); \
+    }                                                                                                 \
+  }
+  // Zero past the end: whatever is there, a NaN say, must not meet the zeros that pad a row of W.
+#define LOAD_ROW(r)                                                                   \
+  if (r < rows) {                                                                     \
+    if (ragged)                                                                       \
+      x[r] = mix(vec4(0.0), loadu4(a, min(a_row[r] + at, a_row[r] + end - 1u), a_row[r] + end), inside); \
+    else                                                                              \
+      x[r] = load4(a, (a_row[r] + at) / 4u);                                          \
+  }
 #define ADD(r, c) \
   if (r < rows) sum[r * 8 + c] += dot(x[r], w);
+#define ADD_COLUMN(unused, c)                                                         \
+  if (c < columns) {                                                                  \
+    vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);              \
+    if (b_quantized) w *= scale[c];                                                   \
+    ADD(0, c) ADD(1, c) ADD(2, c) ADD(3, c) ADD(4, c) ADD(5, c) ADD(6, c) ADD(7, c)   \
+  }
 
   uint end = params.k_begin + params.k_count;
-  uint step = 4u * gl_SubgroupSize;
-  uint k = params.k_begin + 4u * gl_SubgroupInvocationID;
-  if ((vectorized & 1u) != 0u) {
-#define LOAD_ROW(r) \
-  if (r < rows) x[r] = load4(a, (a_row[r] + k) / 4u);
-#define ADD_COLUMN(unused, c)                   \
-  if (c < columns) {                            \
-    w = load4(b, (w_row[c] + k) / 4u);          \
-    ADD(0, c) ADD(1, c) ADD(2, c) ADD(3, c) ADD(4, c) ADD(5, c) ADD(6, c) ADD(7, c) \
-  }
-    for (; k < end; k += step) {
+  for (uint k = params.k_begin + weight_chunk * gl_SubgroupInvocationID; k < end; k += weight_chunk * gl_SubgroupSize) {
+    uint at = k;
+    bvec4 inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
+    FOR_COLUMNS(FETCH, 0)
+    for (uint s = 0u; s < weight_chunk / 4u; ++s) {
       FOR_ROWS(LOAD_ROW)
       FOR_COLUMNS(ADD_COLUMN, 0)
-    }
-  } else {
-    // Zero on both sides past the end: an infinity there times zero would be NaN.
-#define LOAD_ROW_UNALIGNED(r) \
-  if (r < rows) x[r] = mix(vec4(0.0), loadu4(a, a_row[r] + k, a_row[r] + end), inside);
-#define ADD_COLUMN_UNALIGNED(unused, c)                         \
-  if (c < columns) {                                            \
-    w = mix(vec4(0.0), loadu4(b, w_row[c] + k, w_row[c] + end), inside); \
-    ADD(0, c) ADD(1, c) ADD(2, c) ADD(3, c) ADD(4, c) ADD(5, c) ADD(6, c) ADD(7, c) \
-  }
-    for (; k < end; k += step) {
-      bvec4 inside = lessThan(k + uvec4(0u, 1u, 2u, 3u), uvec4(end));
-      FOR_ROWS(LOAD_ROW_UNALIGNED)
-      FOR_COLUMNS(ADD_COLUMN_UNALIGNED, 0)
+      at += 4u;
+      if (ragged) inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
     }
   }
 
@@ -86,8 +101,8 @@ void compute(uint tile) {
   if (r < rows && first_row + r < params.m) {                                                \
     float mine = 0.0;                                                                        \
     FOR_COLUMNS(MEET, r)                                                                     \
-    if (lane < columns && first_column + lane < params.n)                                    \
-      put1((first_row + r) * params.n + first_column + lane, mine);                          \
+    if (lane < columns && first_column + lane < params.n_count)                              \
+      put1((first_row + r) * params.n + params.n_begin + first_column + lane, mine);                          \
   }
   FOR_ROWS(FINISH)
 }

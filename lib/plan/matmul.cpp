@@ -102,6 +102,7 @@ Error lower_matmul(Lowering& to, std::uint32_t index) {
   params.n = static_cast<std::uint32_t>(op.n);
   params.alpha = op.alpha;
   params.groups = static_cast<std::uint32_t>(selected->groups);
+  params.n_count = params.n;
   for (std::uint64_t k_begin = 0; k_begin < op.k; k_begin += selected->k_chunk) {
     params.k_begin = static_cast<std::uint32_t>(k_begin);
     params.k_count = static_cast<std::uint32_t>(std::min(selected->k_chunk, op.k - k_begin));

@@ -108,6 +108,8 @@ struct MatmulParams {
   float alpha;
   std::uint32_t accumulate;
   std::uint32_t groups;  // row tiles times column tiles
+  std::uint32_t n_begin;  // the columns of C that this dispatch computes: with W[n,k] in parts, as many as
+  std::uint32_t n_count;  // this part has rows
   EpilogueParams epilogue;  // of the dispatch that ends at k
 };
 
@@ -118,10 +120,10 @@ struct MatmulTile {
   std::uint32_t rows, columns;
 };
 
-// The constant `vectorized` of gemv and tiled: which row strides keep vec4 loads aligned.
-// Bit 0 is for rows of k elements, bit 1 for rows of n.
+// The constant `vectorized`: which row strides keep vec4 loads aligned. Bit 0 is for rows of k elements,
+// bit 1 for rows of n, bit 2 says that rows of k are whole eights.
 constexpr std::uint32_t matmul_vectorized(std::uint32_t k, std::uint32_t n) noexcept {
-  return (k % 4 == 0 ? 1u : 0u) | (n % 4 == 0 ? 2u : 0u);
+  return (k % 4 == 0 ? 1u : 0u) | (n % 4 == 0 ? 2u : 0u) | (k % 8 == 0 ? 4u : 0u);
 }
 
 constexpr std::uint32_t matmul_groups(std::uint32_t m, std::uint32_t n, MatmulTile tile) noexcept {

@@ -208,8 +208,10 @@ class Model {
 
   void matmul() {
     const auto params = params_of<plan::MatmulParams>(d_);
-    const bool nk = constant(d_, "b_layout") != 0;
+    const bool nk = d_.kernel == kernels::Id::matmul_subgroup_nk ||
+                    (d_.kernel != kernels::Id::matmul_subgroup_kn && constant(d_, "b_layout") != 0);
     check_grid(params.groups, 1);
+    if (params.n_begin != 0 || params.n_count != params.n) object_("computes a part of a whole weight");
     const std::vector<Symbol> a = read("a");
     const std::vector<Symbol> b = read("b");
     std::vector<Symbol> c(std::uint64_t{params.m} * params.n, garbage);
@@ -290,6 +292,8 @@ Touched touched(const Dispatch& d) {
       break;
     case kernels::Id::matmul_gemv:
     case kernels::Id::matmul_naive:
+    case kernels::Id::matmul_subgroup_kn:
+    case kernels::Id::matmul_subgroup_nk:
     case kernels::Id::matmul_tiled:
       reads("a");
       reads("b");
