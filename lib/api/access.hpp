@@ -8,6 +8,7 @@
 #include <brontes/device.hpp>
 #include <brontes/program.hpp>
 #include <brontes/tensor.hpp>
+#include <brontes/weight.hpp>
 
 #include <memory>
 #include <string>
@@ -24,6 +25,17 @@ struct DeviceAccess {
 struct BufferAccess {
   /// Null for a moved-from Buffer.
   static const std::shared_ptr<vk::Allocation>& memory(const Buffer& buffer) noexcept { return buffer.memory_; }
+};
+
+struct WeightAccess {
+  template <class Pack>
+  static Result<Weight> make(const char* call, const Device& device, std::uint64_t rows, std::uint64_t columns,
+                             DType type, Pack pack);
+  /// Empty for a moved-from Weight.
+  static const std::vector<std::shared_ptr<vk::Allocation>>& parts(const Weight& weight) noexcept {
+    return weight.parts_;
+  }
+  static std::uint64_t part_rows(const Weight& weight) noexcept { return weight.part_rows_; }
 };
 
 struct SubmissionAccess {

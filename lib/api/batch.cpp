@@ -102,16 +102,26 @@ struct Batch::State {
 
   /// The resource id of a buffer, the same for the same memory, or an error.
   Result<ResourceId> resource_of(const char* op, const Buffer& buffer) {
-    const auto& memory = BufferAccess::memory(buffer);
-    if (!context || !memory) {
-      return Error(Errc::invalid_argument, std::string(op) + ": the Device or Buffer has been moved from");
+    return resource_of(op, {&BufferAccess::memory(buffer), 1}, "buffer", buffer.shape());
+  }
+  /// Of the first part; the others have the ids that follow.
+  Result<ResourceId> resource_of(const char* op, const Weight& weight) {
+    return resource_of(op, WeightAccess::parts(weight), "weight", weight.shape());
+  }
+  Result<ResourceId> resource_of(const char* op, Span<const std::shared_ptr<vk::Allocation>> memories, const char* what,
+                                 const Shape& shape) {
+    if (!context || memories.empty() || !memories[0]) {
+      return Error(Errc::invalid_argument, std::string(op) + ": the Device or the " + what + " has been moved from");
     }
-    if (&memory->context() != context.get()) {
+    if (&memories[0]->context() != context.get()) {
       return Error(Errc::invalid_argument,
-                   std::string(op) + ": the buffer " + to_string(buffer.shape()) + " belongs to another device");
+                   std::string(op) + ": the " + what + " " + to_string(shape) + " belongs to another device");
     }
-    auto [entry, fresh] = buffers.try_emplace(memory.get(), ResourceId{});
-    if (fresh) entry->second = add_resource(memory, nullptr);
+    auto [entry, fresh] = buffers.try_emplace(memories[0].get(), ResourceId{});
+    if (fresh) {
+      entry->second = static_cast<ResourceId>(resources.size());
+      for (const auto& memory : memories) add_resource(memory, nullptr);
+    }
     return entry->second;
   }
 
@@ -194,6 +204,16 @@ Tensor Batch::import_buffer(const Buffer& buffer) {
     return {};
   }
   return state_->finish(state_->graph.import(buffer.shape(), *resource));
+}
+
+Tensor Batch::import_weight(const Weight& weight) {
+  auto first = state_->resource_of("import_weight", weight);
+  if (!first) {
+    state_->fail(first.error());
+    return {};
+  }
+  return state_->finish(
+      state_->graph.import_weight(weight.shape(), weight.dtype(), *first, WeightAccess::part_rows(weight)));
 }
 
 Tensor Batch::fill(float value, Shape shape) { return state_->finish(state_->graph.fill(value, shape)); }

@@ -53,7 +53,7 @@ Error Program::rebind(Tensor x, const Buffer& buffer) {
   if (!memory || &memory->context() != state_->context.get()) {
     return Error(Errc::invalid_argument, "rebind: the buffer has been moved from or belongs to another device");
   }
-  if (!value.imported) {
+  if (!value.imported || value.weight) {
     return Error(Errc::invalid_argument, "rebind: the tensor " + to_string(x.shape()) + " is not an import");
   }
   if (buffer.shape() != value.shape) {

@@ -2,6 +2,7 @@
 #include "plan/matmul.hpp"
 
 #include "plan/plan.hpp"
+#include "weights/device_layout.hpp"
 
 #include <algorithm>
 
@@ -20,7 +21,7 @@ BRONTES_SAME(matmul_tiled);
 #undef BRONTES_SAME
 
 // The kernel of a selection with its specialization constants.
-Dispatch specialized(const MatmulSelection& s, Layout layout, std::uint32_t group) {
+Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::uint32_t group) {
   const auto b_layout = static_cast<std::uint32_t>(kernel_layout(layout));
   switch (s.kernel) {
     case MatmulKernel::gemv: {
@@ -55,6 +56,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, std::uint32_t grou
         d.set(kernel::rows, s.rows);
         d.set(kernel::columns, s.columns);
         d.set(kernel::tiles, s.subgroups);
+        d.set(kernel::b_type, static_cast<std::uint32_t>(type));
         return d;
       }
       namespace kernel = kernels::matmul_subgroup_kn;
@@ -75,7 +77,58 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, std::uint32_t grou
   d.set(kernel::group_x, s.group_x);
   d.set(kernel::group_y, s.group_y);
   d.set(kernel::b_layout, b_layout);
+  d.set(kernel::b_type, static_cast<std::uint32_t>(type));
   return d;
+}
+
+// A part of the rows of W, or all of B.
+struct Part {
+  Region region;
+  std::uint64_t begin, count;  // of the columns of C
+};
+
+Part part_of(const Lowering& to, record::ValueId b, const record::MatmulNode& op, std::uint64_t index) {
+  const record::Value& value = to.graph.values()[b];
+  if (!value.weight) return {to.region(b), 0, op.n};
+  const std::uint64_t begin = index * value.part_rows;
+  const std::uint64_t count = std::min(value.part_rows, op.n - begin);
+  const std::uint64_t bytes = weights::device_layout(value.dtype, count, op.k).total_bytes;
+  return {{static_cast<record::ResourceId>(value.resource + index), 0, bytes}, begin, count};
+}
+
+// The columns of C that one part of B gives.
+Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Region& c) {
+  const record::Node& node = to.graph.nodes()[to.grouping.groups[group].root];
+  const record::MatmulNode& op = node.matmul;
+  const DType type = to.graph.values()[node.inputs[1]].dtype;
+  auto selected = select_matmul({op.m, op.k, part.count, op.layout, type}, to.traits, op.kernel);
+  if (!selected) return selected.error();
+
+  Dispatch dispatch = specialized(*selected, op.layout, type, group);
+  dispatch.bind(Binding::a, to.region(node.inputs[0]));
+  dispatch.bind(Binding::b, part.region);
+  dispatch.bind(Binding::c, c);
+
+  MatmulParams params{};
+  params.m = static_cast<std::uint32_t>(op.m);
+  params.k = static_cast<std::uint32_t>(op.k);
+  params.n = static_cast<std::uint32_t>(op.n);
+  params.alpha = op.alpha;
+  params.groups = static_cast<std::uint32_t>(selected->groups);
+  params.n_begin = static_cast<std::uint32_t>(part.begin);
+  params.n_count = static_cast<std::uint32_t>(part.count);
+  for (std::uint64_t k_begin = 0; k_begin < op.k; k_begin += selected->k_chunk) {
+    params.k_begin = static_cast<std::uint32_t>(k_begin);
+    params.k_count = static_cast<std::uint32_t>(std::min(selected->k_chunk, op.k - k_begin));
+    params.accumulate = k_begin == 0 ? 0 : 1;
+    // Later parts leave the columns of earlier ones as they are.
+    dispatch.overwrites(Binding::c, k_begin == 0 && part.begin == 0);
+    if (k_begin + params.k_count == op.k) set_epilogue(to, group, dispatch, params.epilogue);
+    dispatch.work = op.m * part.count * params.k_count;
+    dispatch.params(params);
+    if (Error e = to.emit(dispatch, selected->groups)) return e;
+  }
+  return {};
 }
 
 }  // namespace
@@ -88,30 +141,9 @@ Error lower_matmul(Lowering& to, std::uint32_t index) {
   if (op.m == 0 || op.n == 0) return {};
   if (op.k == 0) return lower_fill(to, index, 0.0f, c, op.m * op.n);
 
-  auto selected = select_matmul({op.m, op.k, op.n, op.layout}, to.traits, op.kernel);
-  if (!selected) return selected.error();
-
-  Dispatch dispatch = specialized(*selected, op.layout, index);
-  dispatch.bind(Binding::a, to.region(node.inputs[0]));
-  dispatch.bind(Binding::b, to.region(node.inputs[1]));
-  dispatch.bind(Binding::c, c);
-
-  MatmulParams params{};
-  params.m = static_cast<std::uint32_t>(op.m);
-  params.k = static_cast<std::uint32_t>(op.k);
-  params.n = static_cast<std::uint32_t>(op.n);
-  params.alpha = op.alpha;
-  params.groups = static_cast<std::uint32_t>(selected->groups);
-  params.n_count = params.n;
-  for (std::uint64_t k_begin = 0; k_begin < op.k; k_begin += selected->k_chunk) {
-    params.k_begin = static_cast<std::uint32_t>(k_begin);
-    params.k_count = static_cast<std::uint32_t>(std::min(selected->k_chunk, op.k - k_begin));
-    params.accumulate = k_begin == 0 ? 0 : 1;
-    dispatch.overwrites(Binding::c, k_begin == 0);
-    if (k_begin + params.k_count == op.k) set_epilogue(to, index, dispatch, params.epilogue);
-    dispatch.work = op.m * op.n * params.k_count;
-    dispatch.params(params);
-    if (Error e = to.emit(dispatch, selected->groups)) return e;
+  const std::uint64_t parts = to.graph.values()[node.inputs[1]].parts();
+  for (std::uint64_t i = 0; i < parts; ++i) {
+    if (Error e = lower_part(to, index, part_of(to, node.inputs[1], op, i), c)) return e;
   }
   return {};
 }

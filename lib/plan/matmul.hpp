@@ -20,6 +20,7 @@ constexpr MatmulLayout kernel_layout(Layout layout) noexcept {
 struct MatmulProblem {
   std::uint64_t m, k, n;
   Layout layout = Layout::kn;
+  DType type = DType::f32;  // of B
 };
 
 /// A kernel with every number it needs.

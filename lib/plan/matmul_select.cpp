@@ -178,6 +178,7 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
     auto selection = subgroup(p, traits, "a CPU driver: each subgroup has a tile to itself, without barriers");
     if (selection) return selection;
   }
+  if (p.type != DType::f32) return naive(p, traits, "weights that are not f32");
   if (p.m == 1) {
     auto selection = gemv(p, traits, "a single row is bound by reading the matrix once: lanes share each row of it");
     if (selection) return selection;

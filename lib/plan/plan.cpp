@@ -139,7 +139,9 @@ class Layout {
   void run() {
     for (std::size_t id = 0; id < graph_.values().size(); ++id) {
       const record::Value& value = graph_.values()[id];
-      if (value.resource != record::no_resource) regions_[id] = {value.resource, value.offset, value.bytes()};
+      if (value.resource != record::no_resource && !value.weight) {
+        regions_[id] = {value.resource, value.offset, value.bytes()};
+      }
       if (grouping_.stored[id] != record::no_resource) regions_[id] = {grouping_.stored[id], 0, value.bytes()};
     }
     place_uploads(false);

@@ -83,9 +83,24 @@ Error Graph::check_operands(const char* op, Span<const ValueId> inputs) const {
   return {};
 }
 
+Error Graph::check_not_weight(const char* op, Span<const ValueId> inputs) const {
+  for (ValueId id : inputs) {
+    if (values_[id].weight) {
+      return Error(Errc::invalid_argument, std::string(op) + ": operand %" + std::to_string(id) + " " +
+                                               to_string(values_[id].shape) +
+                                               " is a weight, which only linear() and matmul() take, as their second "
+                                               "operand");
+    }
+  }
+  return {};
+}
+
 Result<ValueId> Graph::append(Node node, Span<const ValueId> inputs, const Shape& shape) {
   const char* op = name(node);
+  // A matmul has looked at its second operand itself.
+  const bool takes_weight = node.kind == NodeKind::matmul;
   if (Error e = check_operands(op, inputs)) return e;
+  if (Error e = check_not_weight(op, takes_weight ? Span<const ValueId>(inputs.data(), 1) : inputs)) return e;
   if (Error e = check_size(op, shape)) return e;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     node.inputs[i] = inputs[i];
@@ -140,6 +155,16 @@ ValueId Graph::import(const Shape& shape, ResourceId resource) {
   value.readable = true;
   values_.push_back(value);
   return static_cast<ValueId>(values_.size() - 1);
+}
+
+ValueId Graph::import_weight(const Shape& shape, DType dtype, ResourceId first, std::uint64_t part_rows) {
+  const ValueId id = import(shape, first);
+  Value& value = values_[id];
+  value.dtype = dtype;
+  value.weight = true;
+  value.readable = false;
+  value.part_rows = part_rows;
+  return id;
 }
 
 Result<ValueId> Graph::elementwise(ElementwiseOp op, Span<const ValueId> inputs, float p, float q) {
@@ -221,6 +246,10 @@ Result<ValueId> Graph::matmul(ValueId a, ValueId b, std::uint64_t m, std::uint64
                                      " elements; the operands have " + std::to_string(count_a) + " and " +
                                      std::to_string(count_b));
   }
+  if (values_[b].weight && options.layout != Layout::nk) {
+    return Error(Errc::invalid_argument, "matmul: the weight " + to_string(values_[b].shape) +
+                                             " is W[N, K]: use linear(), or matmul() with Layout::nk");
+  }
   if (options.kernel == MatmulKernel::gemv && m > 1) {
     return Error(Errc::invalid_argument, "matmul: " + sizes + ": the gemv kernel does a single row, m = 1");
   }
@@ -231,6 +260,7 @@ Result<ValueId> Graph::matmul(ValueId a, ValueId b, std::uint64_t m, std::uint64
 Error Graph::store(ValueId x, ResourceId destination, const Shape& destination_shape) {
   const ValueId inputs[] = {x};
   if (Error e = check_operands("store", inputs)) return e;
+  if (Error e = check_not_weight("store", inputs)) return e;
   if (values_[x].shape.count() != destination_shape.count()) {
     return shape_error("store", "a tensor of " + to_string(values_[x].shape) + " into a buffer of " +
                                     to_string(destination_shape) + "; expected the same number of elements");

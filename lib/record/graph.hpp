@@ -43,12 +43,17 @@ struct Value {
   DType dtype = DType::f32;
   bool keep = false;
   bool imported = false;
+  bool weight = false;    // an imported Weight: nothing but the second operand of a matmul
   bool readable = false;  // now: an import, or a result of an execution that can be read
   std::uint32_t consumers = 0;
   /// Where it lies if it needs no computing: an import, or a result of an earlier execution.
   ResourceId resource = no_resource;
   std::uint64_t offset = 0;  // bytes
+  /// A weight lies in consecutive resources, each but the last with this many of its rows.
+  std::uint64_t part_rows = 0;
 
+  std::uint64_t parts() const noexcept { return part_rows == 0 ? 1 : (shape[0] + part_rows - 1) / part_rows; }
+  /// Not for weights.
   std::uint64_t bytes() const noexcept { return row_bytes(dtype, shape.count()); }
 };
 
@@ -109,6 +114,8 @@ class Graph {
 
   Result<ValueId> upload(Span<const float> data, const Shape& shape);
   ValueId import(const Shape& shape, ResourceId resource);
+  /// Its parts are the resources from `first` on.
+  ValueId import_weight(const Shape& shape, DType dtype, ResourceId first, std::uint64_t part_rows);
 
   Result<ValueId> elementwise(ElementwiseOp op, Span<const ValueId> inputs, float p = 0, float q = 0);
   Result<ValueId> fill(float value, const Shape& shape);
@@ -142,6 +149,7 @@ class Graph {
  private:
   Result<ValueId> append(Node node, Span<const ValueId> inputs, const Shape& shape);
   Error check_operands(const char* op, Span<const ValueId> inputs) const;
+  Error check_not_weight(const char* op, Span<const ValueId> inputs) const;
   Error check_size(const char* op, const Shape& shape) const;
 
   std::uint64_t max_value_bytes_;

@@ -71,6 +71,8 @@ class Model {
       case kernels::Id::reduce: return reduce();
       case kernels::Id::matmul_gemv:
       case kernels::Id::matmul_naive:
+      case kernels::Id::matmul_subgroup_kn:
+      case kernels::Id::matmul_subgroup_nk:
       case kernels::Id::matmul_tiled: return matmul();
     }
   }

@@ -9,6 +9,7 @@
 #include <brontes/program.hpp>
 #include <brontes/stats.hpp>
 #include <brontes/tensor.hpp>
+#include <brontes/weight.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -88,6 +89,10 @@ class BRONTES_API Batch {
   /// buffer: an op recorded after a store() to it reads what was stored. The batch keeps the memory
   /// alive until it is reset or destroyed.
   Tensor import_buffer(const Buffer& buffer);
+
+  /// A resident weight W[N, K], in whatever type it is stored, as the second operand of linear() or of
+  /// matmul() with Layout::nk. Nothing else takes it, and it cannot be read.
+  Tensor import_weight(const Weight& weight);
 
   /// A tensor with every element set to `value`.
   Tensor fill(float value, Shape shape);

@@ -13,3 +13,4 @@
 #include <brontes/stats.hpp>
 #include <brontes/tensor.hpp>
 #include <brontes/version.hpp>
+#include <brontes/weight.hpp>
