@@ -310,13 +310,13 @@ Result<Program> Batch::compile() {
 Error Batch::State::read(const Tensor& x, Span<float> out) const {
   if (Error e = TensorAccess::check("read", x, owner)) return e;
   const record::Value& value = graph.values()[TensorAccess::id(x)];
-  if (!value.readable) {
+  if (!value.readable && !value.weight) {
     if (TensorAccess::id(x) >= graph.first_pending_value()) {
       return Error(Errc::not_executed, "read: the value " + to_string(x.shape()) + " has not been executed yet");
     }
     return not_kept(value.shape);
   }
-  if (Error e = check_output(value.shape, out)) return e;
+  if (Error e = check_output(value, out)) return e;
   const std::uint64_t bytes = out.size() * sizeof(float);
   if (const auto& program = programs[value.resource]) return program->read(value.offset, out.data(), bytes);
   return submit::read(*resources[value.resource], value.offset, out.data(), bytes);

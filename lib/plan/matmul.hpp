@@ -7,6 +7,7 @@
 
 #include <brontes/error.hpp>
 #include <brontes/matmul.hpp>
+#include <brontes/tensor.hpp>
 
 #include <cstdint>
 #include <string>
