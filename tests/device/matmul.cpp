@@ -20,7 +20,8 @@ std::string describe(const Product& p) {
 }
 
 std::vector<MatmulKernel> kernels_for(std::uint64_t m) {
-  std::vector<MatmulKernel> kernels = {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::tiled};
+  std::vector<MatmulKernel> kernels = {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::tiled,
+                                       MatmulKernel::subgroup};
   if (m == 1) kernels.push_back(MatmulKernel::gemv);
   return kernels;
 }
