@@ -138,6 +138,7 @@ Result<plan::Plan> Batch::State::plan(bool to_run) const {
   planning.fuse = options.fuse;
   planning.reuse_memory = options.reuse_memory;
   planning.work_per_submit = options.work_per_submit;
+  planning.batch_invariant = options.batch_invariant;
   planning.programs = &context->programs();
   planning.only_ask = !to_run;
   return plan::make_plan(graph, context->traits(), planning);

@@ -166,6 +166,16 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
   return s;
 }
 
+// The same kernel with the same numbers whatever m is, so that a row's sums are always added up alike.
+Result<MatmulSelection> invariant(const MatmulProblem& p, const Traits& traits) {
+  constexpr std::uint64_t any_m = 64;
+  MatmulProblem same = p;
+  same.m = any_m;
+  const MatmulTiledShape* tiles = p.type == DType::f32 ? choose_tiles(same, traits) : nullptr;
+  if (tiles == nullptr) return naive(p, traits, "the same for every m, as asked, and no tile will do");
+  return tiled(p, traits, "the same tiles for every m, as asked", static_cast<std::size_t>(tiles - tile_sets) + 1);
+}
+
 Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, MatmulForce forced) {
   switch (forced.kernel) {
     case MatmulKernel::naive: return naive(p, traits, "forced");
@@ -174,10 +184,12 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
     case MatmulKernel::subgroup: return subgroup(p, traits, "forced", forced.variant);
     case MatmulKernel::automatic: break;
   }
+  // Its order of summation is the same for every tile.
   if (traits.cpu) {
     auto selection = subgroup(p, traits, "a CPU driver: each subgroup has a tile to itself, without barriers");
     if (selection) return selection;
   }
+  if (p.batch_invariant) return invariant(p, traits);
   if (p.type != DType::f32) return naive(p, traits, "weights that are not f32");
   if (p.m == 1) {
     auto selection = gemv(p, traits, "a single row is bound by reading the matrix once: lanes share each row of it");
