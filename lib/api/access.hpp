@@ -79,8 +79,10 @@ struct TensorAccess {
   }
 };
 
-/// What read() asks of its output.
-inline Error check_output(const Shape& shape, Span<float> out) {
+/// What read() asks of a value and its output.
+inline Error check_output(const record::Value& value, Span<float> out) {
+  const Shape& shape = value.shape;
+  if (value.weight) return Error(Errc::invalid_argument, "read: " + to_string(shape) + " is a weight");
   if (out.data() == nullptr && out.size() != 0) {
     return Error(Errc::null_data, "read: a null pointer for " + std::to_string(out.size()) + " elements");
   }

@@ -138,6 +138,7 @@ Result<plan::Plan> Batch::State::plan(bool to_run) const {
   planning.fuse = options.fuse;
   planning.reuse_memory = options.reuse_memory;
   planning.work_per_submit = options.work_per_submit;
+  planning.batch_invariant = options.batch_invariant;
   planning.programs = &context->programs();
   planning.only_ask = !to_run;
   return plan::make_plan(graph, context->traits(), planning);
@@ -310,13 +311,13 @@ Result<Program> Batch::compile() {
 Error Batch::State::read(const Tensor& x, Span<float> out) const {
   if (Error e = TensorAccess::check("read", x, owner)) return e;
   const record::Value& value = graph.values()[TensorAccess::id(x)];
-  if (!value.readable) {
+  if (!value.readable && !value.weight) {
     if (TensorAccess::id(x) >= graph.first_pending_value()) {
       return Error(Errc::not_executed, "read: the value " + to_string(x.shape()) + " has not been executed yet");
     }
     return not_kept(value.shape);
   }
-  if (Error e = check_output(value.shape, out)) return e;
+  if (Error e = check_output(value, out)) return e;
   const std::uint64_t bytes = out.size() * sizeof(float);
   if (const auto& program = programs[value.resource]) return program->read(value.offset, out.data(), bytes);
   return submit::read(*resources[value.resource], value.offset, out.data(), bytes);

@@ -93,7 +93,7 @@ Error Program::State::read(const Tensor& x, Span<float> out) const {
   if (Error e = check("read", x)) return e;
   const record::ValueId id = TensorAccess::id(x);
   const record::Value& value = graph.values()[id];
-  if (Error e = check_output(value.shape, out)) return e;
+  if (Error e = check_output(value, out)) return e;
   if (value.readable) {
     return submit::read(*program->resource(value.resource), value.offset, out.data(), out.size() * sizeof(float));
   }

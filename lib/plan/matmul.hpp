@@ -21,7 +21,8 @@ constexpr MatmulLayout kernel_layout(Layout layout) noexcept {
 struct MatmulProblem {
   std::uint64_t m, k, n;
   Layout layout = Layout::kn;
-  DType type = DType::f32;  // of B
+  DType type = DType::f32;       // of B
+  bool batch_invariant = false;  // as in BatchOptions
 };
 
 /// A kernel with every number it needs.

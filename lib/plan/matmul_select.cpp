@@ -86,6 +86,7 @@ std::uint64_t tiles_of(const MatmulProblem& p, const MatmulTile& tile) {
 // Few tiles and a long k leave a GPU idle: then several workgroups share the k of each tile.
 void slice(MatmulSelection& s, const MatmulProblem& p, const Traits& traits, std::uint64_t enough,
            std::uint64_t shortest) {
+  if (p.batch_invariant) return;  // their number depends on m
   constexpr std::uint64_t most_slices = 64;
   const std::uint64_t tiles = tiles_of(p, s.tile);
   // A CPU has few workers, and a dispatch more costs it much.
@@ -229,6 +230,16 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
   return s;
 }
 
+// The same kernel with the same numbers whatever m is, so that a row's sums are always added up alike.
+Result<MatmulSelection> invariant(const MatmulProblem& p, const Traits& traits) {
+  constexpr std::uint64_t any_m = 64;
+  MatmulProblem same = p;
+  same.m = any_m;
+  const MatmulTiledShape* tiles = choose_tiles(same, traits);
+  if (tiles == nullptr) return naive(p, traits, "the same for every m, as asked, and no tile will do");
+  return tiled(p, traits, "the same tiles for every m, as asked", static_cast<std::size_t>(tiles - tile_sets) + 1);
+}
+
 Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, MatmulForce forced) {
   switch (forced.kernel) {
     case MatmulKernel::naive: return naive(p, traits, "forced");
@@ -237,10 +248,12 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
     case MatmulKernel::subgroup: return subgroup(p, traits, "forced", forced.variant);
     case MatmulKernel::automatic: break;
   }
+  // Its order of summation is the same for every tile.
   if (traits.cpu) {
     auto selection = subgroup(p, traits, "a CPU driver: each subgroup has a tile to itself, without barriers");
     if (selection) return selection;
   }
+  if (p.batch_invariant) return invariant(p, traits);
   if (p.m == 1) {
     auto selection = gemv(p, traits, "a single row is bound by reading the matrix once: lanes share each row of it");
     if (selection) return selection;

@@ -150,6 +150,7 @@ struct PlanOptions {
   bool fuse = true;
   bool reuse_memory = true;
   std::uint64_t work_per_submit = 0;
+  bool batch_invariant = false;
   /// Which fused programs are allowed; null for any.
   ProgramSet* programs = nullptr;
   bool only_ask = false;  // the plan will not be run: it takes no room in `programs`
@@ -195,6 +196,7 @@ std::uint64_t reuse_memory(std::vector<Dispatch>& dispatches, Span<const Region>
 struct Lowering {
   const record::Graph& graph;
   const Traits& traits;
+  const PlanOptions& options;
   const Grouping& grouping;
   const std::vector<Region>& regions;  // by value
   Arena& arena;

@@ -20,7 +20,8 @@ std::string describe(const Product& p) {
 }
 
 std::vector<MatmulKernel> kernels_for(std::uint64_t m) {
-  std::vector<MatmulKernel> kernels = {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::tiled};
+  std::vector<MatmulKernel> kernels = {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::tiled,
+                                       MatmulKernel::subgroup};
   if (m == 1) kernels.push_back(MatmulKernel::gemv);
   return kernels;
 }
@@ -367,6 +368,39 @@ TEST_CASE_METHOD(DeviceTest, "explain names the kernel, what it costs and why", 
   CHECK_FALSE(nothing.reason.empty());
   const MatmulChoice forced = explain_matmul(shared_device(), 256, 256, 256, {1.0f, Layout::nk, MatmulKernel::naive});
   CHECK(forced.kernel == MatmulKernel::naive);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a row of a product agrees with the product of that row, bit by bit if asked",
+                 "[matmul]") {
+  const std::uint64_t m = 64, k = 519, n = 37;
+  const std::vector<float> a = cases::random_values(m * k, -1.0f, 1.0f, 1);
+  const std::vector<float> b = cases::random_values(k * n, -1.0f, 1.0f, 2);
+  for (const bool invariant : {true, false}) {
+    for (const Layout layout : {Layout::kn, Layout::nk}) {
+      BatchOptions options;
+      options.batch_invariant = invariant;
+      Batch batch(shared_device(), options);
+      const Tensor tb = batch.upload(b);
+      const Tensor all = batch.matmul(batch.upload(a), tb, m, k, n, {1.0f, layout});
+      std::vector<Tensor> rows;
+      for (std::uint64_t i = 0; i < m; i += 9) {
+        rows.push_back(batch.matmul(batch.upload({a.data() + i * k, k}), tb, 1, k, n, {1.0f, layout}));
+      }
+      REQUIRE_OK(batch.execute());
+      const std::vector<float> product = read(batch, all);
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        const std::vector<float> row = read(batch, rows[r]);
+        for (std::uint64_t j = 0; j < n; ++j) {
+          INFO("row " << 9 * r << ", column " << j << ", layout " << to_string(layout));
+          if (invariant) {
+            REQUIRE(row[j] == product[9 * r * n + j]);
+          } else {
+            REQUIRE(std::abs(row[j] - product[9 * r * n + j]) < 1e-3f);
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace brontes::test

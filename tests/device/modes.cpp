@@ -65,6 +65,52 @@ TEST_CASE_METHOD(DeviceTest, "staged memory gives the same results as mapped mem
   check_same(device);
 }
 
+TEST_CASE_METHOD(DeviceTest, "every access mode gives the same results", "[modes]") {
+  CHECK(shared_device().info().access != AccessMode::automatic);
+  for (const bool staged : {false, true}) {
+    for (const AccessMode mode : {AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
+      INFO(to_string(mode) << (staged ? " with staged memory" : ""));
+      DeviceOptions options = checked_options();
+      options.access = mode;
+      options.simulate.staged_memory = staged;
+      auto device = Device::open(options);
+      if (!device && mode == AccessMode::pointer) {
+        CHECK(device.error().code == Errc::unsupported);
+        continue;
+      }
+      REQUIRE(device);
+      CHECK(device->info().access == mode);
+      check_same(*device);
+    }
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "a program with addresses can be replayed and bound to other buffers", "[modes]") {
+  DeviceOptions options = checked_options();
+  options.access = AccessMode::pointer;
+  auto device = Device::open(options);
+  if (!device) SKIP("no buffer device addresses");
+  const Buffer first = Buffer::from(*device, counting(1003)).value();
+  const Buffer second = Buffer::from(*device, std::vector<float>(1003, 5.0f)).value();
+  Batch batch(*device);
+  const Tensor x = batch.import_buffer(first);
+  const Tensor y = batch.sum(batch.scale(x, 2.0f));
+  Program program = batch.compile().value();
+  REQUIRE_OK(program.run());
+  CHECK(program.read(y).value()[0] == 1002.0f * 1003.0f);
+  REQUIRE_OK(program.rebind(x, second));
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE_OK(program.run());
+    CHECK(program.read(y).value()[0] == 10030.0f);
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "devices without subgroup operations multiply all the same", "[modes][matmul]") {
+  const Device device = open_simulated([](SimulatedLimits& limits) { limits.no_subgroup_operations = true; });
+  CHECK(explain_matmul(device, 4, 4, 4).kernel != MatmulKernel::subgroup);
+  check_same(device);
+}
+
 TEST_CASE_METHOD(DeviceTest, "staging copies once up and once down; mapped memory copies nothing", "[modes]") {
   const Device staged = open_simulated([](SimulatedLimits& limits) { limits.staged_memory = true; });
   Batch batch(staged);

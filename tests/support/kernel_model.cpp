@@ -140,7 +140,7 @@ class Model {
     std::array<std::uint32_t, 3> result{};
     std::array<std::vector<Symbol>, 3> out;
     for (std::size_t o = 0; o < out.size(); ++o) {
-      result[o] = constant(d_, results[o]) % registers;
+      result[o] = static_cast<std::uint32_t>(constant(d_, results[o]) % registers);
       if (result[o] != 0) out[o].resize(params.n);
     }
     for (std::uint64_t j = 0; j < params.n; ++j) {

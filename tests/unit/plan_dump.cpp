@@ -296,16 +296,12 @@ TEST_CASE("dump: a long k is split where loops are short", "[plan][dump]") {
   Recording r;
   r.matmul(Shape(2, 1000), Shape(1000, 3));
   CHECK(r.plan(traits) == R"(
-plan: 1 ops, 4 dispatches, 3 barriers, arena 20480 bytes
+plan: 1 ops, 2 dispatches, 1 barriers, arena 20480 bytes
 upload %0 [2, 1000] at 0
 upload %1 [1000, 3] at 8192
-#0 matmul_naive matmul 2x1000x3 kn %0, %1 -> %2 groups 1x1x1
+#0 matmul_subgroup_kn matmul 2x1000x3 kn %0, %1 -> %2 groups 1x1x1
 barrier RAW on partials #0 -> #1, WAW on partials #0 -> #1
-#1 matmul_naive matmul 2x1000x3 kn %0, %1 -> %2 groups 1x1x1
-barrier RAW on partials #1 -> #2, WAW on partials #1 -> #2
-#2 matmul_naive matmul 2x1000x3 kn %0, %1 -> %2 groups 1x1x1
-barrier RAW on partials #2 -> #3, WAW on partials #2 -> #3
-#3 matmul_naive matmul 2x1000x3 kn %0, %1 -> %2 groups 1x1x1
+#1 matmul_subgroup_kn matmul 2x1000x3 kn %0, %1 -> %2 groups 1x1x1
 read %2 [2, 3] at 20224
 )");
 }

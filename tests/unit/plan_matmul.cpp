@@ -129,6 +129,25 @@ TEST_CASE("the selector does without subgroup operations where there are none", 
   CHECK(select_matmul({4, 4, 4}, traits, MatmulKernel::subgroup).error().code == Errc::unsupported);
 }
 
+TEST_CASE("the selector can do without looking at m", "[plan][matmul]") {
+  for (const plan::Traits& traits : {gpu(), cpu_driver()}) {
+    for (const Layout layout : {Layout::kn, Layout::nk}) {
+      MatmulProblem one{1, 512, 512, layout};
+      one.batch_invariant = true;
+      const MatmulSelection want = select_matmul(one, traits).value();
+      for (const std::uint64_t m : {2, 7, 8, 64, 5000}) {
+        MatmulProblem more = one;
+        more.m = m;
+        const MatmulSelection got = select_matmul(more, traits).value();
+        CHECK(got.kernel == want.kernel);
+        CHECK(got.tiles.tile_m == want.tiles.tile_m);
+        CHECK(got.depth == want.depth);
+        CHECK(got.k_chunk == want.k_chunk);
+      }
+    }
+  }
+}
+
 TEST_CASE("the selector takes smaller tiles on smaller devices and for smaller products", "[plan][matmul]") {
   const MatmulProblem large{4096, 4096, 4096};
   CHECK(select_matmul(large, gpu())->tiles.tile_m == 128);

@@ -35,6 +35,9 @@ struct BatchOptions {
   std::uint64_t work_per_submit = 0;
   /// Forces one kernel for every matmul that does not choose its own.
   MatmulKernel matmul = MatmulKernel::automatic;
+  /// Row i of a product has the same bits whatever the number of rows: nothing about a matmul that is not
+  /// forced depends on M. On GPUs it costs speed where M is small.
+  bool batch_invariant = false;
 };
 
 /// Records tensor ops, runs them in one command buffer with one submit, and hands back results.
