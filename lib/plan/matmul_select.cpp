@@ -58,7 +58,19 @@ bool fits_range(std::uint64_t rows, std::uint64_t columns, const Traits& traits)
   return columns == 0 || rows <= traits.max_storage_range / sizeof(float) / columns;
 }
 
-// The largest chunk of k whose loops stay within the device's allowance.
+std::uint32_t weight_chunk(DType type) {
+  switch (type) {
+    case DType::f32: return 4;
+    case DType::f16:
+    case DType::bf16: return 8;
+    case DType::q8_0: return 16;
+    case DType::q4_0: return 32;
+  }
+  return 4;
+}
+
+// The largest chunk of k whose loops stay within the device's allowance: a multiple of 32, so that it begins
+// where weights of any type can be taken up, or of 4 where that is too long.
 template <class Iterations>
 std::uint64_t chunk_of(std::uint64_t k, const Traits& traits, Iterations iterations) {
   // The last chunk may be any shorter, and costs more where elements past a multiple of 4 go one by one.
@@ -68,7 +80,7 @@ std::uint64_t chunk_of(std::uint64_t k, const Traits& traits, Iterations iterati
   if (k <= 4 || !too_long(k)) return k;
   std::uint64_t chunk = k / 4 * 4;
   while (chunk > 4 && (too_long(chunk) || too_long(chunk - 1))) chunk = (chunk / 2 + 3) / 4 * 4;
-  return chunk;
+  return chunk > 32 ? chunk / 32 * 32 : chunk;
 }
 
 // Tiles of the subgroup kernel: rows, and columns or, with Layout::kn, vec4s of columns per lane.
@@ -154,15 +166,16 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
   const std::uint32_t lanes = traits.subgroup_size;
   s.subgroups = std::max(1u, std::min(64u, traits.max_group_invocations) / lanes);
   s.group_size = s.subgroups * lanes;
-  s.depth = std::min(8u, std::bit_floor(lanes));
+  s.depth = 8;
   const Span<const SubgroupTile> tiles = subgroup_tiles(p.layout);
   const SubgroupTile tile = variant != 0 ? tiles[variant - 1] : subgroup_tile_for(p, tiles);
   s.rows = tile.rows;
   s.columns = layout == MatmulLayout::nk ? std::min(lanes, tile.columns) : tile.columns;
   s.tile = {s.rows, layout == MatmulLayout::nk ? s.columns : 4 * lanes * s.columns};
   s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
-  s.k_chunk =
-      chunk_of(p.k, traits, [&](std::uint32_t k) { return matmul_subgroup_iterations(layout, k, lanes, s.depth); });
+  s.k_chunk = chunk_of(p.k, traits, [&](std::uint32_t k) {
+    return matmul_subgroup_iterations(layout, k, lanes, s.depth, weight_chunk(p.type));
+  });
   return s;
 }
 

@@ -49,7 +49,7 @@ std::uint64_t iterations(const MatmulSelection& s, const MatmulProblem& p, std::
     case MatmulKernel::gemv: return plan::matmul_gemv_iterations(layout_of(p), count, s.group_size, s.slices);
     case MatmulKernel::tiled: return plan::matmul_tiled_iterations(count, s.tiles.tile_k);
     case MatmulKernel::subgroup:
-      return plan::matmul_subgroup_iterations(layout_of(p), count, s.group_size / s.subgroups, s.depth);
+      return plan::matmul_subgroup_iterations(layout_of(p), count, s.group_size / s.subgroups, s.depth, 4);
     default: return plan::matmul_naive_iterations(count);
   }
 }
