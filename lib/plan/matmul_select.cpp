@@ -88,7 +88,7 @@ struct SubgroupTile {
   std::uint32_t rows, columns;
 };
 constexpr SubgroupTile subgroup_tiles_nk[] = {{1, 8}, {1, 4}, {2, 4}, {4, 4}, {8, 4}, {2, 2}, {4, 2}, {8, 2}};
-constexpr SubgroupTile subgroup_tiles_kn[] = {{1, 2}, {1, 1}, {2, 1}, {4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}};
+constexpr SubgroupTile subgroup_tiles_kn[] = {{1, 1}, {1, 2}, {2, 1}, {4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}};
 
 Span<const SubgroupTile> subgroup_tiles(Layout layout) {
   return layout == Layout::nk ? Span<const SubgroupTile>(subgroup_tiles_nk) : subgroup_tiles_kn;
