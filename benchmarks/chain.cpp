@@ -1,12 +1,14 @@
 // relu -> scale -> add, the chain of the README: in one batch, and op by op.
 //
-//   chain/relu-scale-add/N           with transfers: data starts and ends in host memory
+//   chain/relu-scale-add/N           with transfers: data starts and ends in host memory; in one batch, as a
+//                                    compiled program that is run again, and op by op
 //   chain/relu-scale-add-resident/N  without: data starts and ends in buffers of the device
 #include "suite.hpp"
 #include "support.hpp"
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 namespace bench {
 namespace {
@@ -44,6 +46,27 @@ std::vector<Case> with_transfers(const Environment& environment, std::size_t cou
     return c;
   };
 
+  // Compiled when it is first run, outside of any measurement.
+  struct Compiled {
+    Tensor x, bias, out;
+    brontes::Program program;
+  };
+  auto compiled = std::make_shared<std::optional<Compiled>>();
+  auto replay = [data, compiled] {
+    if (!*compiled) {
+      Batch batch(data->device);
+      const Tensor x = batch.upload(data->x);
+      const Tensor bias = batch.upload(data->bias);
+      const Tensor out = batch.add(batch.scale(batch.relu(x), factor), bias);
+      compiled->emplace(Compiled{x, bias, out, must(batch.compile())});
+    }
+    Compiled& c = **compiled;
+    must(c.program.write(c.x, data->x));
+    must(c.program.write(c.bias, data->bias));
+    must(c.program.run());
+    must(c.program.read(c.out, data->out));
+  };
+
   return {checked([data] {
             Batch batch(data->device);
             const Tensor x = batch.upload(data->x);
@@ -52,7 +75,7 @@ std::vector<Case> with_transfers(const Environment& environment, std::size_t cou
             must(batch.execute());
             must(batch.read(out, data->out));
           }),
-          checked([data] {
+          checked(replay), checked([data] {
             must(brontes::ops::relu(data->device, data->x, data->first));
             must(brontes::ops::scale(data->device, data->first, factor, data->second));
             must(brontes::ops::add(data->device, data->second, data->bias, data->out));
@@ -117,15 +140,15 @@ Suite chain_suite() {
     // What the library promises: the batch beats the one-shots by 30% where overhead counts most.
     const double goal = count == 1'000 || count == 100'000 ? 1.3 : 0;
     suite.groups.push_back({"chain/relu-scale-add/" + std::to_string(count),
-                            {"batch", "one-shot"},
-                            {{"batch", "one-shot", goal}},
+                            {"batch", "replay", "one-shot"},
+                            {{"batch", "one-shot", goal}, {"replay", "one-shot"}},
                             count <= 100'000,
                             [count](const Environment& e) { return with_transfers(e, count); }});
   }
   for (const std::size_t count : {1'000u, 100'000u, 1'000'000u, 16'000'000u}) {
     suite.groups.push_back({"chain/relu-scale-add-resident/" + std::to_string(count),
                             {"batch", "unfused", "one-submit-each"},
-                            {{"batch", "unfused"}, {"batch", "one-submit-each"}},
+                            {{"batch", "unfused", count >= 1'000'000 ? 2.0 : 0}, {"batch", "one-submit-each"}},
                             count <= 100'000,
                             [count](const Environment& e) { return without_transfers(e, count); }});
   }

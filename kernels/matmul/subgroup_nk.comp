@@ -8,6 +8,7 @@
 
 #include "grid.glsl"
 #include "matmul.glsl"
+#include "tiles.glsl"
 #include "weights.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -25,20 +26,27 @@ layout(constant_id = 4) const uint tiles = 8;
 const bool aligned = (vectorized & 1u) != 0u;
 // The last chunk of a row may reach past it. (No && here: glslang makes no constants of it.)
 const uint whole_chunks = b_type == type_f16 ? 5u : b_type == type_bf16 ? 5u : 1u;
+// Rows of f32 that do not begin on a vec4.
+const bool split = b_type == type_f32 ? !aligned : false;
 const bool ragged = (vectorized & whole_chunks) != whole_chunks;
 
 void compute(uint tile) {
-  uint tiles_n = (params.n_count + columns - 1u) / columns;
-  uint first_row = tile / tiles_n * rows;
-  uint first_column = tile % tiles_n * columns;
+  uvec2 place = tile_position(tile, (params.m + rows - 1u) / rows, (params.n_count + columns - 1u) / columns);
+  uint first_row = place.x * rows;
+  uint first_column = place.y * columns;
   if (first_row >= params.m) return;
 
-  // Rows past the end repeat the last one; their sums go nowhere.
+  // Rows past the end repeat the last one; their sums go nowhere. What the loop needs of a row is
+  // computed here, because not every driver moves it out of loops: where it begins, in floats of A
+  // or in vec4s, and in vec4s of W but for rows that do not begin on one.
   uint a_row[8];
   uint w_row[8];
+  uint w_at[8];
   float sum[64];
-#define BEGIN_ROW(r) a_row[r] = min(first_row + r, params.m - 1u) * params.k;
-#define BEGIN_COLUMN(r, c) w_row[c] = min(first_column + c, params.n_count - 1u);
+#define BEGIN_ROW(r) a_row[r] = min(first_row + r, params.m - 1u) * params.k / (ragged ? 1u : 4u);
+#define BEGIN_COLUMN(r, c)                                                     \
+  w_row[c] = min(first_column + c, params.n_count - 1u);                       \
+  w_at[c] = w_row[c] * weight_row_words() / (split ? 1u : 4u);
 #define BEGIN_SUM(r, c) sum[r * 8 + c] = 0.0;
 #define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
   FOR_ROWS(BEGIN_ROW)
@@ -51,35 +59,36 @@ void compute(uint tile) {
   float scale[8];
 #define FETCH(unused, c)                                                                              \
   if (c < columns) {                                                                                  \
-    if (b_type != type_f32) {                                                                         \
-      words[c] = weight_words(w_row[c], k);                                                           \
-      if (b_quantized) scale[c] = weight_scale(w_row[c], k);                                          \
-    } else if (aligned) {                                                                             \
-      whole[c] = load4(b, (w_row[c] * params.k + k) / 4u);                                            \
+    if (split) {                                                                                      \
+      whole[c] = mix(vec4(0.0), loadu4(b, w_at[c] + at, w_at[c] + end), inside);                      \
+    } else if (b_type == type_f32) {                                                                  \
+      whole[c] = load4(b, w_at[c] + chunk);                                                           \
     } else {                                                                                          \
-      whole[c] = mix(vec4(0.0), loadu4(b, w_row[c] * params.k + k, w_row[c] * params.k + end), inside); \
+      words[c] = loadw4(b, w_at[c] + chunk);                                                          \
+      if (b_quantized) scale[c] = weight_scale(w_row[c], at);                                         \
     }                                                                                                 \
   }
   // Zero past the end: whatever is there, a NaN say, must not meet the zeros that pad a row of W.
-#define LOAD_ROW(r)                                                                   \
-  if (r < rows) {                                                                     \
-    if (ragged)                                                                       \
-      x[r] = mix(vec4(0.0), loadu4(a, min(a_row[r] + at, a_row[r] + end - 1u), a_row[r] + end), inside); \
-    else                                                                              \
-      x[r] = load4(a, (a_row[r] + at) / 4u);                                          \
+#define LOAD_ROW(r)                                                                                   \
+  if (r < rows) {                                                                                     \
+    if (ragged)                                                                                       \
+      x[r] = mix(vec4(0.0), loadu4(a, a_row[r] + min(at, end - 1u), a_row[r] + end), inside);         \
+    else                                                                                              \
+      x[r] = load4(a, a_row[r] + at / 4u);                                                            \
   }
 #define ADD(r, c) \
   if (r < rows) sum[r * 8 + c] += dot(x[r], w);
-#define ADD_COLUMN(unused, c)                                                         \
-  if (c < columns) {                                                                  \
-    vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);              \
-    if (b_quantized) w *= scale[c];                                                   \
-    ADD(0, c) ADD(1, c) ADD(2, c) ADD(3, c) ADD(4, c) ADD(5, c) ADD(6, c) ADD(7, c)   \
+#define ADD_COLUMN(unused, c)                                                                         \
+  if (c < columns) {                                                                                  \
+    vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);                              \
+    if (b_quantized) w *= scale[c];                                                                   \
+    ADD(0, c) ADD(1, c) ADD(2, c) ADD(3, c) ADD(4, c) ADD(5, c) ADD(6, c) ADD(7, c)                   \
   }
 
   uint end = params.k_begin + params.k_count;
-  for (uint k = params.k_begin + weight_chunk * gl_SubgroupInvocationID; k < end; k += weight_chunk * gl_SubgroupSize) {
-    uint at = k;
+  uint last_chunk = (end + weight_chunk - 1u) / weight_chunk;
+  for (uint chunk = params.k_begin / weight_chunk + gl_SubgroupInvocationID; chunk < last_chunk; chunk += gl_SubgroupSize) {
+    uint at = chunk * weight_chunk;
     bvec4 inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
     FOR_COLUMNS(FETCH, 0)
     for (uint s = 0u; s < weight_chunk / 4u; ++s) {

@@ -61,22 +61,30 @@ bool fits_range(std::uint64_t rows, std::uint64_t columns, const Traits& traits)
   return columns == 0 || rows <= traits.max_storage_range / sizeof(float) / columns;
 }
 
-// The largest chunk of k whose loops stay within the device's allowance. Whole blocks of quantized weights,
-// unless not even one of these is allowed.
+// Elements of W in 16 bytes.
+std::uint32_t weight_chunk(DType type) {
+  switch (type) {
+    case DType::f32: return 4;
+    case DType::f16:
+    case DType::bf16: return 8;
+    case DType::q8_0: return 16;
+    case DType::q4_0: return 32;
+  }
+  return 4;
+}
+
+// The largest chunk of k whose loops stay within the device's allowance: a multiple of 32, so that it begins
+// where weights of any type can be taken up, or of 4 where that is too long.
 template <class Iterations>
 std::uint64_t chunk_of(std::uint64_t k, const Traits& traits, Iterations iterations) {
-  constexpr std::uint64_t block = 32;
   // The last chunk may be any shorter, and costs more where elements past a multiple of 4 go one by one.
   auto too_long = [&](std::uint64_t count) {
     return iterations(static_cast<std::uint32_t>(count)) > traits.max_loop_iterations;
   };
   if (k <= 4 || !too_long(k)) return k;
-  std::uint64_t chunk = k > block ? k / block * block : k / 4 * 4;
-  while (chunk > 4 && (too_long(chunk) || too_long(chunk - 1))) {
-    const std::uint64_t half = chunk / 2;
-    chunk = half > block ? (half + block - 1) / block * block : (half + 3) / 4 * 4;
-  }
-  return chunk;
+  std::uint64_t chunk = k / 4 * 4;
+  while (chunk > 4 && (too_long(chunk) || too_long(chunk - 1))) chunk = (chunk / 2 + 3) / 4 * 4;
+  return chunk > 32 ? chunk / 32 * 32 : chunk;
 }
 
 std::uint64_t tiles_of(const MatmulProblem& p, const MatmulTile& tile) {
@@ -95,6 +103,7 @@ void slice(MatmulSelection& s, const MatmulProblem& p, const Traits& traits, std
   if (matmul_combine_iterations(most_slices) > traits.max_loop_iterations) slices = 1;
   if (slices < 2 || p.m * p.n > traits.max_storage_range / sizeof(float) / slices) return;
   const std::uint64_t even = ((p.k + slices - 1) / slices + 31) / 32 * 32;
+  if (s.k_chunk < 32) return;  // slices are whole blocks of quantized weights
   s.k_slice = std::min(s.k_chunk, even);
   s.slices = static_cast<std::uint32_t>(std::min(slices, (p.k + s.k_slice - 1) / s.k_slice));
   s.k_chunk = std::min(p.k, s.k_slice * s.slices);
@@ -105,7 +114,7 @@ struct SubgroupTile {
   std::uint32_t rows, columns;
 };
 constexpr SubgroupTile subgroup_tiles_nk[] = {{1, 8}, {1, 4}, {2, 4}, {4, 4}, {8, 4}, {2, 2}, {4, 2}, {8, 2}};
-constexpr SubgroupTile subgroup_tiles_kn[] = {{1, 2}, {1, 1}, {2, 1}, {4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}};
+constexpr SubgroupTile subgroup_tiles_kn[] = {{1, 1}, {1, 2}, {2, 1}, {4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}};
 
 Span<const SubgroupTile> subgroup_tiles(Layout layout) {
   return layout == Layout::nk ? Span<const SubgroupTile>(subgroup_tiles_nk) : subgroup_tiles_kn;
@@ -123,18 +132,6 @@ MatmulSelection naive(const MatmulProblem& p, const Traits& traits, const char* 
   return s;
 }
 
-// Elements of W that 16 bytes hold.
-std::uint32_t chunk_elements(DType type) {
-  switch (type) {
-    case DType::f32: return 4;
-    case DType::f16:
-    case DType::bf16: return 8;
-    case DType::q8_0: return 16;
-    case DType::q4_0: return 32;
-  }
-  return 4;
-}
-
 Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const char* reason) {
   if (p.m > matmul_gemv_max_rows) {
     return Error(Errc::invalid_argument, "matmul: the gemv kernel does up to " + std::to_string(matmul_gemv_max_rows) +
@@ -149,7 +146,7 @@ Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const
   g.subgroups = layout == MatmulLayout::nk && traits.subgroup_operations && traits.subgroup_size >= 4;
   g.rows = std::bit_ceil(static_cast<std::uint32_t>(p.m));
   g.columns = 4;
-  g.chunk = chunk_elements(p.type);
+  g.chunk = weight_chunk(p.type);
   // A team has 16 lanes, whose loads are whole cache lines; along k there should be work for all lanes.
   constexpr std::uint32_t team = 16;
   g.group_size = layout == MatmulLayout::nk ? 128u : 256u;
@@ -218,15 +215,16 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
   const std::uint32_t lanes = traits.subgroup_size;
   s.subgroups = std::max(1u, std::min(64u, traits.max_group_invocations) / lanes);
   s.group_size = s.subgroups * lanes;
-  s.depth = std::min(8u, std::bit_floor(lanes));
+  s.depth = 8;
   const Span<const SubgroupTile> tiles = subgroup_tiles(p.layout);
   const SubgroupTile tile = variant != 0 ? tiles[variant - 1] : subgroup_tile_for(p, tiles);
   s.rows = tile.rows;
   s.columns = layout == MatmulLayout::nk ? std::min(lanes, tile.columns) : tile.columns;
   s.tile = {s.rows, layout == MatmulLayout::nk ? s.columns : 4 * lanes * s.columns};
   s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
-  s.k_chunk =
-      chunk_of(p.k, traits, [&](std::uint32_t k) { return matmul_subgroup_iterations(layout, k, lanes, s.depth); });
+  s.k_chunk = chunk_of(p.k, traits, [&](std::uint32_t k) {
+    return matmul_subgroup_iterations(layout, k, lanes, s.depth, weight_chunk(p.type));
+  });
   return s;
 }
 

@@ -200,9 +200,11 @@ constexpr std::uint32_t matmul_gemv_shared_bytes(MatmulLayout layout, std::uint3
 inline constexpr std::uint32_t matmul_subgroup_min_lanes = 4;
 inline constexpr std::uint32_t matmul_subgroup_max_rows = 8;
 
+// `chunk`: weights per vec4, 4 but for types smaller than f32.
 constexpr std::uint32_t matmul_subgroup_iterations(MatmulLayout layout, std::uint32_t k_count, std::uint32_t lanes,
-                                                   std::uint32_t depth) noexcept {
-  return 3 + (layout == MatmulLayout::nk ? ceil_div(k_count, 4 * lanes) + 1 : k_count / depth + k_count % depth + 2);
+                                                   std::uint32_t depth, std::uint32_t chunk) noexcept {
+  return 3 + (layout == MatmulLayout::nk ? ceil_div(k_count, chunk * lanes) * (chunk / 4 + 2) + 1
+                                         : k_count / depth + k_count % depth + 2);
 }
 
 // tiled: a workgroup computes tile_m x tile_n elements, each invocation micro_m x micro_n of them,

@@ -114,12 +114,12 @@ std::vector<Mistake> mistakes() {
        },
        {"fill"}},
       {"a fill without a shape", Errc::invalid_argument, [](Batch& b) { (void)b.fill(1, Shape()); }, {"fill"}},
-      {"gemv of two rows",
+      {"gemv of nine rows",
        Errc::invalid_argument,
        [](Batch& b) {
-         (void)b.matmul(b.fill(1, {2, 3}), b.fill(1, {3, 4}), {1.0f, Layout::kn, MatmulKernel::gemv});
+         (void)b.matmul(b.fill(1, {9, 3}), b.fill(1, {3, 4}), {1.0f, Layout::kn, MatmulKernel::gemv});
        },
-       {"matmul", "gemv", "2"}},
+       {"matmul", "gemv", "9"}},
       {"a fill past 64 bits",
        Errc::size_overflow,
        [](Batch& b) {

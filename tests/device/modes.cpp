@@ -193,7 +193,10 @@ TEST_CASE_METHOD(DeviceTest, "few groups and short loops together give the same 
 
 TEST_CASE_METHOD(DeviceTest, "a kernel too large for the device is refused when forced, and avoided when not",
                  "[modes]") {
-  const Device device = open_simulated([](SimulatedLimits& limits) { limits.max_shared_bytes = 256; });
+  const Device device = open_simulated([](SimulatedLimits& limits) {
+    limits.max_shared_bytes = 256;
+    limits.no_subgroup_operations = true;
+  });
   Batch batch(device);
   const Tensor a = batch.fill(1, {32, 32});
   (void)batch.matmul(a, a, {1.0f, Layout::kn, MatmulKernel::tiled});

@@ -84,7 +84,7 @@ std::vector<std::uint32_t> choices(const kernels::SpecConstant& c) {
   if (name == "vectorized") return {0, 1, 2, 3, 4, 5, 6, 7};
   if (name == "rows") return {1, 2, 3, 4, 8};
   if (name == "columns") return {1, 2, 4, 8};
-  if (name == "depth") return {4, 8};
+  if (name == "depth") return {8, 16};
   if (name == "b_type") return {0, 1, 2, 3, 4};
   if (name == "slices") return {1, 4, 16};
   if (name == "tile_m" || name == "tile_n") return {16, 32, 64, 128};

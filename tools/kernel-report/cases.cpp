@@ -229,8 +229,8 @@ void add_matmuls(Cases& cases) {
     add_matmul(cases, {MatmulKernel::tiled, size - 1, size - 1, size - 1}, "/odd", {true});
     add_weights(cases, {MatmulKernel::tiled, size, size, size}, "");
   }
-  add_matmul(cases, {MatmulKernel::tiled, 64, 8192, 64}, "", {false, true}, 2);
-  add_matmul(cases, {MatmulKernel::tiled, 63, 8192, 63}, "/odd", {true}, 2);
+  add_matmul(cases, {MatmulKernel::tiled, 64, 8192, 64}, "/slices", {false, true}, 2);
+  add_matmul(cases, {MatmulKernel::tiled, 63, 8192, 63}, "/slices/odd", {true}, 2);
 }
 
 // What devices without subgroup arithmetic get.
