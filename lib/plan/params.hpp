@@ -163,15 +163,16 @@ constexpr std::uint32_t matmul_gemv_shared_bytes(MatmulLayout layout, std::uint3
 }
 
 // subgroup_nk and subgroup_kn: a subgroup computes a tile, without shared memory. With W[n,k] the lanes run
-// along k, a vec4 each. With B[k,n] they run along n, `vectors` vec4s each, and elements of A are
-// broadcast, `depth` of them at a time.
+// along k, a vec4 each, of floats or of words with `chunk` weights in all. With B[k,n] they run along n,
+// `vectors` vec4s each, and elements of A are broadcast, `depth` of them at a time.
 
 inline constexpr std::uint32_t matmul_subgroup_min_lanes = 4;
 inline constexpr std::uint32_t matmul_subgroup_max_rows = 8;
 
 constexpr std::uint32_t matmul_subgroup_iterations(MatmulLayout layout, std::uint32_t k_count, std::uint32_t lanes,
-                                                   std::uint32_t depth) noexcept {
-  return 3 + (layout == MatmulLayout::nk ? ceil_div(k_count, 4 * lanes) + 1 : k_count / depth + k_count % depth + 2);
+                                                   std::uint32_t depth, std::uint32_t chunk = 4) noexcept {
+  if (layout == MatmulLayout::kn) return 3 + k_count / depth + k_count % depth + 2;
+  return 3 + ceil_div(k_count, chunk * lanes) * (chunk == 4 ? 1 : chunk / 4 + 1) + 1;
 }
 
 // tiled: a workgroup computes tile_m x tile_n elements, each invocation micro_m x micro_n of them,
