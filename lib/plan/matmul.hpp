@@ -43,7 +43,7 @@ struct MatmulSelection {
   std::uint32_t vectorized = 0;
   MatmulTile tile{};          // of C, per workgroup; with `subgroup` per subgroup
   std::uint64_t groups = 0;   // of one dispatch
-  std::uint64_t k_chunk = 0;  // of k, per dispatch; a multiple of 4 unless it is all of k
+  std::uint64_t k_chunk = 0;  // of k, per dispatch; whole vec4s, of floats or packed weights, unless it is all of k
 };
 
 /// A choice made elsewhere: by a test, a benchmark, or a measurement.

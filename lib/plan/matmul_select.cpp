@@ -58,29 +58,17 @@ bool fits_range(std::uint64_t rows, std::uint64_t columns, const Traits& traits)
   return columns == 0 || rows <= traits.max_storage_range / sizeof(float) / columns;
 }
 
-std::uint32_t weight_chunk(DType type) {
-  switch (type) {
-    case DType::f32: return 4;
-    case DType::f16:
-    case DType::bf16: return 8;
-    case DType::q8_0: return 16;
-    case DType::q4_0: return 32;
-  }
-  return 4;
-}
-
-// The largest chunk of k whose loops stay within the device's allowance: a multiple of 32, so that it begins
-// where weights of any type can be taken up, or of 4 where that is too long.
+// The largest chunk of k, in whole units, whose loops stay within the device's allowance.
 template <class Iterations>
-std::uint64_t chunk_of(std::uint64_t k, const Traits& traits, Iterations iterations) {
+std::uint64_t chunk_of(std::uint64_t k, const Traits& traits, Iterations iterations, std::uint64_t unit = 4) {
   // The last chunk may be any shorter, and costs more where elements past a multiple of 4 go one by one.
   auto too_long = [&](std::uint64_t count) {
     return iterations(static_cast<std::uint32_t>(count)) > traits.max_loop_iterations;
   };
-  if (k <= 4 || !too_long(k)) return k;
-  std::uint64_t chunk = k / 4 * 4;
-  while (chunk > 4 && (too_long(chunk) || too_long(chunk - 1))) chunk = (chunk / 2 + 3) / 4 * 4;
-  return chunk > 32 ? chunk / 32 * 32 : chunk;
+  if (k <= unit || !too_long(k)) return k;
+  std::uint64_t chunk = k / unit * unit;
+  while (chunk > unit && (too_long(chunk) || too_long(chunk - 1))) chunk = (chunk / 2 + unit - 1) / unit * unit;
+  return chunk;
 }
 
 // Tiles of the subgroup kernel: rows, and columns or, with Layout::kn, vec4s of columns per lane.
@@ -146,6 +134,18 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
   return s;
 }
 
+// Elements of a row of W in a vec4 of words, which subgroup_nk takes at a time: weight_chunk of weights.glsl.
+constexpr std::uint32_t weight_chunk(DType type) {
+  switch (type) {
+    case DType::f32: return 4;
+    case DType::f16:
+    case DType::bf16: return 8;
+    case DType::q8_0: return 16;
+    case DType::q4_0: return 32;
+  }
+  return 32;
+}
+
 SubgroupTile subgroup_tile_for(const MatmulProblem& p, Span<const SubgroupTile> tiles) {
   if (p.m == 1) return tiles[0];
   return tiles[p.m >= 5 ? 4 : p.m >= 3 ? 3 : 2];
@@ -173,9 +173,10 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
   s.columns = layout == MatmulLayout::nk ? std::min(lanes, tile.columns) : tile.columns;
   s.tile = {s.rows, layout == MatmulLayout::nk ? s.columns : 4 * lanes * s.columns};
   s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
-  s.k_chunk = chunk_of(p.k, traits, [&](std::uint32_t k) {
-    return matmul_subgroup_iterations(layout, k, lanes, s.depth, weight_chunk(p.type));
-  });
+  const std::uint32_t chunk = weight_chunk(p.type);
+  s.k_chunk = chunk_of(
+      p.k, traits, [&](std::uint32_t k) { return matmul_subgroup_iterations(layout, k, lanes, s.depth, chunk); },
+      chunk);
   return s;
 }
 
@@ -190,6 +191,10 @@ Result<MatmulSelection> invariant(const MatmulProblem& p, const Traits& traits) 
 }
 
 Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, MatmulForce forced) {
+  if (p.type != DType::f32 && (forced.kernel == MatmulKernel::gemv || forced.kernel == MatmulKernel::tiled)) {
+    return Error(Errc::unsupported, std::string("matmul: the ") + to_string(forced.kernel) +
+                                        " kernel reads f32 weights, not " + to_string(p.type));
+  }
   switch (forced.kernel) {
     case MatmulKernel::naive: return naive(p, traits, "forced");
     case MatmulKernel::gemv: return gemv(p, traits, "forced");
