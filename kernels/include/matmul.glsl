@@ -23,6 +23,7 @@ layout(push_constant, std430) uniform MatmulParams {
   uint groups;
   uint n_begin;
   uint n_count;  // n, but for W[n,k] in parts
+  uint k_slice;  // of k, for each of several C behind one another; a multiple of 32, or k_count for a single C
   EpilogueParams epilogue;
 } params;
 

@@ -20,11 +20,13 @@ static_assert(std::size(step_ids) == elementwise_max_steps && std::size(input_id
 static_assert(std::size(output_ids) == elementwise_max_outputs);
 
 // set_epilogue() names constants and bindings of one kernel for all.
-#define BRONTES_SAME(name)                                                               \
-  static_assert(kernels::matmul_naive::name + 0u == kernels::matmul_gemv::name &&        \
-                kernels::matmul_naive::name + 0u == kernels::matmul_tiled::name &&       \
-                kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_kn::name && \
-                kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_nk::name && \
+#define BRONTES_SAME(name)                                                                 \
+  static_assert(kernels::matmul_naive::name + 0u == kernels::matmul_gemv::name &&          \
+                kernels::matmul_naive::name + 0u == kernels::matmul_gemv_subgroup::name && \
+                kernels::matmul_naive::name + 0u == kernels::matmul_combine::name &&       \
+                kernels::matmul_naive::name + 0u == kernels::matmul_tiled::name &&         \
+                kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_kn::name &&   \
+                kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_nk::name &&   \
                 kernels::matmul_naive::name + 0u == kernels::reduce::name)
 BRONTES_SAME(step_count);
 BRONTES_SAME(step0);

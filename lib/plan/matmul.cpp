@@ -1,4 +1,5 @@
-// Products as dispatches: the selection's kernel, once for every chunk of k.
+// Products as dispatches: the selection's kernel, once for every chunk of k, each time with a combining
+// dispatch if it has slices.
 #include "plan/matmul.hpp"
 
 #include "plan/plan.hpp"
@@ -15,9 +16,20 @@ using kernels::matmul_naive::Binding;
   static_assert(kernels::other::a + 0u == Binding::a && kernels::other::b + 0u == Binding::b && \
                 kernels::other::c + 0u == Binding::c)
 BRONTES_SAME(matmul_gemv);
+BRONTES_SAME(matmul_gemv_subgroup);
 BRONTES_SAME(matmul_subgroup_kn);
 BRONTES_SAME(matmul_subgroup_nk);
 BRONTES_SAME(matmul_tiled);
+#undef BRONTES_SAME
+
+#define BRONTES_SAME(name) static_assert(kernels::matmul_gemv::name + 0u == kernels::matmul_gemv_subgroup::name)
+BRONTES_SAME(group_size);
+BRONTES_SAME(b_layout);
+BRONTES_SAME(vectorized);
+BRONTES_SAME(rows);
+BRONTES_SAME(columns);
+BRONTES_SAME(teams);
+BRONTES_SAME(b_type);
 #undef BRONTES_SAME
 
 // The kernel of a selection with its specialization constants.
@@ -26,12 +38,14 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
   switch (s.kernel) {
     case MatmulKernel::gemv: {
       namespace kernel = kernels::matmul_gemv;
-      Dispatch d(kernels::Id::matmul_gemv, group);
-      d.set(kernel::group_size, s.group_size);
+      Dispatch d(s.gemv.subgroups ? kernels::Id::matmul_gemv_subgroup : kernels::Id::matmul_gemv, group);
+      d.set(kernel::group_size, s.gemv.group_size);
       d.set(kernel::b_layout, b_layout);
       d.set(kernel::vectorized, s.vectorized);
-      d.set(kernel::rows, s.rows);
-      d.set(kernel::slices, s.slices);
+      d.set(kernel::rows, s.gemv.rows);
+      d.set(kernel::columns, s.gemv.columns);
+      d.set(kernel::teams, s.gemv.teams);
+      d.set(kernel::b_type, static_cast<std::uint32_t>(type));
       return d;
     }
     case MatmulKernel::tiled: {
@@ -42,9 +56,9 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::vectorized, s.vectorized);
       d.set(kernel::tile_m, s.tiles.tile_m);
       d.set(kernel::tile_n, s.tiles.tile_n);
-      d.set(kernel::tile_k, s.tiles.tile_k);
       d.set(kernel::micro_m, s.tiles.micro_m);
       d.set(kernel::micro_n, s.tiles.micro_n);
+      d.set(kernel::b_type, static_cast<std::uint32_t>(type));
       return d;
     }
     case MatmulKernel::subgroup: {
@@ -96,6 +110,26 @@ Part part_of(const Lowering& to, record::ValueId b, const record::MatmulNode& op
   return {{static_cast<record::ResourceId>(value.resource + index), 0, bytes}, begin, count};
 }
 
+// Adds up the slices of the part's columns, which lie in `partials`.
+Error lower_combine(Lowering& to, std::uint32_t group, const Part& part, const Region& partials, const Region& c,
+                    MatmulCombineParams params, bool last) {
+  namespace kernel = kernels::matmul_combine;
+  const bool four = (params.n | params.n_begin | params.n_count) % 4 == 0;
+  const std::uint32_t group_size = std::min(64u, to.traits.max_group_invocations);
+  const std::uint64_t elements = std::uint64_t{params.m} * params.n_count / (four ? 4 : 1);
+  params.groups = static_cast<std::uint32_t>((elements + group_size - 1) / group_size);
+  Dispatch dispatch(kernels::Id::matmul_combine, group);
+  dispatch.set(kernel::group_size, group_size);
+  dispatch.set(kernel::vectorized, four ? 1 : 0);
+  dispatch.bind(kernel::partials, partials);
+  dispatch.bind(kernel::c, c);
+  dispatch.overwrites(kernel::c, params.accumulate == 0 && part.begin == 0);
+  if (last) set_epilogue(to, group, dispatch, params.epilogue);
+  dispatch.work = std::uint64_t{params.m} * params.n_count * params.slices;
+  dispatch.params(params);
+  return to.emit(dispatch, params.groups);
+}
+
 // The columns of C that one part of B gives.
 Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Region& c) {
   const record::Node& node = to.graph.nodes()[to.grouping.groups[group].root];
@@ -105,29 +139,51 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
       select_matmul({op.m, op.k, part.count, op.layout, type, to.options.batch_invariant}, to.traits, op.kernel);
   if (!selected) return selected.error();
 
+  // Four neighbours of C are a vec4 only where those of the part's first row are.
+  if ((op.n | part.begin) % 4 != 0 && selected->slices == 1) selected->vectorized &= ~2u;
+  const bool sliced = selected->slices > 1;
+  const Region partials = sliced ? to.arena.reserve(op.m * part.count * selected->slices * sizeof(float)) : Region{};
   Dispatch dispatch = specialized(*selected, op.layout, type, group);
   dispatch.bind(Binding::a, to.region(node.inputs[0]));
   dispatch.bind(Binding::b, part.region);
-  dispatch.bind(Binding::c, c);
 
   MatmulParams params{};
   params.m = static_cast<std::uint32_t>(op.m);
   params.k = static_cast<std::uint32_t>(op.k);
-  params.n = static_cast<std::uint32_t>(op.n);
-  params.alpha = op.alpha;
-  params.groups = static_cast<std::uint32_t>(selected->groups);
-  params.n_begin = static_cast<std::uint32_t>(part.begin);
+  params.n = static_cast<std::uint32_t>(sliced ? part.count : op.n);
+  params.alpha = sliced ? 1.0f : op.alpha;
+  params.n_begin = static_cast<std::uint32_t>(sliced ? 0 : part.begin);
   params.n_count = static_cast<std::uint32_t>(part.count);
+  params.k_slice = static_cast<std::uint32_t>(selected->k_slice);
+  MatmulCombineParams combine{};
+  combine.m = params.m;
+  combine.n = static_cast<std::uint32_t>(op.n);
+  combine.n_begin = static_cast<std::uint32_t>(part.begin);
+  combine.n_count = params.n_count;
+  combine.alpha = op.alpha;
   for (std::uint64_t k_begin = 0; k_begin < op.k; k_begin += selected->k_chunk) {
     params.k_begin = static_cast<std::uint32_t>(k_begin);
     params.k_count = static_cast<std::uint32_t>(std::min(selected->k_chunk, op.k - k_begin));
-    params.accumulate = k_begin == 0 ? 0 : 1;
-    // Later parts leave the columns of earlier ones as they are.
-    dispatch.overwrites(Binding::c, k_begin == 0 && part.begin == 0);
-    if (k_begin + params.k_count == op.k) set_epilogue(to, group, dispatch, params.epilogue);
+    const std::uint32_t slices = ceil_div(params.k_count, params.k_slice);
+    const bool last = k_begin + params.k_count == op.k;
+    params.groups = static_cast<std::uint32_t>(selected->groups * slices);
     dispatch.work = op.m * part.count * params.k_count;
+    if (!sliced) {
+      params.accumulate = k_begin == 0 ? 0 : 1;
+      dispatch.bind(Binding::c, c);
+      // Later parts leave the columns of earlier ones as they are.
+      dispatch.overwrites(Binding::c, k_begin == 0 && part.begin == 0);
+      if (last) set_epilogue(to, group, dispatch, params.epilogue);
+    } else {
+      dispatch.bind(Binding::c, {partials.resource, partials.offset, op.m * part.count * slices * sizeof(float)});
+      dispatch.overwrites(Binding::c, true);
+    }
     dispatch.params(params);
-    if (Error e = to.emit(dispatch, selected->groups)) return e;
+    if (Error e = to.emit(dispatch, params.groups)) return e;
+    if (!sliced) continue;
+    combine.slices = slices;
+    combine.accumulate = k_begin == 0 ? 0 : 1;
+    if (Error e = lower_combine(to, group, part, dispatch.bindings[Binding::c], c, combine, last)) return e;
   }
   return {};
 }

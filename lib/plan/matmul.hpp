@@ -31,9 +31,10 @@ struct MatmulSelection {
   const char* reason = "";
   // naive
   std::uint32_t group_x = 0, group_y = 0;
-  // gemv, subgroup
-  std::uint32_t group_size = 0, rows = 0, slices = 0;
+  // gemv
+  MatmulGemvShape gemv{};
   // subgroup
+  std::uint32_t group_size = 0, rows = 0;
   std::uint32_t columns = 0;  // of C, or with Layout::kn vec4s of them per lane
   std::uint32_t depth = 0;
   std::uint32_t subgroups = 1;  // tiles of C per workgroup
@@ -42,8 +43,12 @@ struct MatmulSelection {
 
   std::uint32_t vectorized = 0;
   MatmulTile tile{};          // of C, per workgroup; with `subgroup` per subgroup
-  std::uint64_t groups = 0;   // of one dispatch
+  std::uint64_t groups = 0;   // of one dispatch over one slice of k
   std::uint64_t k_chunk = 0;  // of k, per dispatch; whole vec4s, of floats or packed weights, unless it is all of k
+  // Of k, side by side in one dispatch, and what each of them has of it. Where there are several, each
+  // writes a C of its own, and the combine kernel adds these up.
+  std::uint32_t slices = 1;
+  std::uint64_t k_slice = 0;
 };
 
 /// A choice made elsewhere: by a test, a benchmark, or a measurement.

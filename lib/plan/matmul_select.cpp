@@ -25,31 +25,34 @@ const char* to_string(Layout layout) noexcept { return layout == Layout::nk ? "n
 namespace brontes::plan {
 namespace {
 
-// Vetted tile sets, best first. Each fits the smallest device that Vulkan allows from some point on:
-// 128 invocations and 16 KiB of shared memory.
+// Vetted tile sets, best first: docs/kernels.md has their figures. All fit the 16 KiB of shared memory that
+// every device has, and the last the 128 invocations, too.
 constexpr MatmulTiledShape tile_sets[] = {
-    {128, 128, 16, 8, 8},
-    {64, 64, 16, 4, 4},
-    {32, 32, 16, 4, 4},
-    {16, 16, 16, 4, 4},
+    {128, 128, 8, 8},
+    {64, 64, 8, 4},
+    {32, 64, 4, 8},
 };
+static_assert(tile_sets[0].valid() && tile_sets[1].valid() && tile_sets[2].valid());
+
+// Workgroups that keep a large GPU busy.
+constexpr std::uint64_t enough_tiles = 128;
+constexpr std::uint64_t enough_gemv_groups = 256;
 
 bool fits(const MatmulTiledShape& tiles, const Traits& traits) {
   return tiles.group_size() <= traits.max_group_invocations &&
-         matmul_tiled_shared_bytes(tiles.tile_m, tiles.tile_n, tiles.tile_k) <= traits.max_shared_bytes;
+         matmul_tiled_shared_bytes(tiles.tile_m, tiles.tile_n) <= traits.max_shared_bytes;
 }
 
 // Large tiles reuse more but leave a GPU idle when there are few of them.
 const MatmulTiledShape* choose_tiles(const MatmulProblem& p, const Traits& traits) {
-  constexpr std::uint64_t enough_groups = 64;
   const MatmulTiledShape* smallest = nullptr;
   for (const MatmulTiledShape& tiles : tile_sets) {
     if (!fits(tiles, traits)) continue;
     // 8x8 micro-tiles take CPU drivers seconds to compile, and their registers are not that many.
-    if (traits.cpu && tiles.micro_m * tiles.micro_n > 16) continue;
+    if (traits.cpu && tiles.micro_m * tiles.micro_n > 32) continue;
     smallest = &tiles;
     const std::uint64_t groups = ((p.m + tiles.tile_m - 1) / tiles.tile_m) * ((p.n + tiles.tile_n - 1) / tiles.tile_n);
-    if (groups >= enough_groups) return &tiles;
+    if (groups >= enough_tiles) return &tiles;
   }
   return smallest;
 }
@@ -58,17 +61,55 @@ bool fits_range(std::uint64_t rows, std::uint64_t columns, const Traits& traits)
   return columns == 0 || rows <= traits.max_storage_range / sizeof(float) / columns;
 }
 
-// The largest chunk of k, in whole units, whose loops stay within the device's allowance.
+// Elements of W that 16 bytes hold, which kernels take at a time: weight_chunk of weights.glsl.
+std::uint32_t chunk_elements(DType type) {
+  switch (type) {
+    case DType::f32: return 4;
+    case DType::f16:
+    case DType::bf16: return 8;
+    case DType::q8_0: return 16;
+    case DType::q4_0: return 32;
+  }
+  return 4;
+}
+
+// The largest chunk of k whose loops stay within the device's allowance. Whole blocks of quantized weights, or
+// where not even one of these is allowed, whole units.
 template <class Iterations>
 std::uint64_t chunk_of(std::uint64_t k, const Traits& traits, Iterations iterations, std::uint64_t unit = 4) {
+  constexpr std::uint64_t block = 32;
   // The last chunk may be any shorter, and costs more where elements past a multiple of 4 go one by one.
   auto too_long = [&](std::uint64_t count) {
     return iterations(static_cast<std::uint32_t>(count)) > traits.max_loop_iterations;
   };
   if (k <= unit || !too_long(k)) return k;
-  std::uint64_t chunk = k / unit * unit;
-  while (chunk > unit && (too_long(chunk) || too_long(chunk - 1))) chunk = (chunk / 2 + unit - 1) / unit * unit;
+  auto round_up = [](std::uint64_t count, std::uint64_t to) { return (count + to - 1) / to * to; };
+  std::uint64_t chunk = k > block ? k / block * block : k / unit * unit;
+  while (chunk > unit && (too_long(chunk) || too_long(chunk - 1))) {
+    chunk = round_up(chunk / 2, chunk / 2 > block ? block : unit);
+  }
   return chunk;
+}
+
+std::uint64_t tiles_of(const MatmulProblem& p, const MatmulTile& tile) {
+  return ((p.m + tile.rows - 1) / tile.rows) * ((p.n + tile.columns - 1) / tile.columns);
+}
+
+// Few tiles and a long k leave a GPU idle: then several workgroups share the k of each tile.
+void slice(MatmulSelection& s, const MatmulProblem& p, const Traits& traits, std::uint64_t enough,
+           std::uint64_t shortest) {
+  if (p.batch_invariant) return;  // their number depends on m
+  constexpr std::uint64_t most_slices = 64;
+  const std::uint64_t tiles = tiles_of(p, s.tile);
+  // A CPU has few workers, and a dispatch more costs it much.
+  if (traits.cpu) enough = 16;
+  std::uint64_t slices = std::min({(enough + tiles - 1) / tiles, p.k / shortest, most_slices});
+  if (matmul_combine_iterations(most_slices) > traits.max_loop_iterations) slices = 1;
+  if (slices < 2 || p.m * p.n > traits.max_storage_range / sizeof(float) / slices) return;
+  const std::uint64_t even = ((p.k + slices - 1) / slices + 31) / 32 * 32;
+  s.k_slice = std::min(s.k_chunk, even);
+  s.slices = static_cast<std::uint32_t>(std::min(slices, (p.k + s.k_slice - 1) / s.k_slice));
+  s.k_chunk = std::min(p.k, s.k_slice * s.slices);
 }
 
 // Tiles of the subgroup kernel: rows, and columns or, with Layout::kn, vec4s of columns per lane.
@@ -90,29 +131,52 @@ MatmulSelection naive(const MatmulProblem& p, const Traits& traits, const char* 
   s.group_x = std::min(16u, std::bit_floor(traits.max_group_invocations));
   s.group_y = std::max(1u, std::min(16u, std::bit_floor(traits.max_group_invocations) / s.group_x));
   s.tile = matmul_naive_tile(s.group_x, s.group_y);
-  s.k_chunk = chunk_of(p.k, traits, [](std::uint32_t k) { return matmul_naive_iterations(k); });
+  s.k_chunk = chunk_of(
+      p.k, traits, [](std::uint32_t k) { return matmul_naive_iterations(k); }, chunk_elements(p.type));
   return s;
 }
 
 Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const char* reason) {
+  if (p.m > matmul_gemv_max_rows) {
+    return Error(Errc::invalid_argument, "matmul: the gemv kernel does up to " + std::to_string(matmul_gemv_max_rows) +
+                                             " rows, not " + std::to_string(p.m));
+  }
   MatmulSelection s;
   s.kernel = MatmulKernel::gemv;
   s.reason = reason;
   const MatmulLayout layout = kernel_layout(p.layout);
-  s.rows = 4;
-  s.group_size = traits.cpu ? std::max(8u, traits.subgroup_size) : 128u;
-  const std::uint32_t shared_lanes = traits.max_shared_bytes / matmul_gemv_shared_bytes(layout, 1, s.rows);
-  s.group_size = std::min({s.group_size, traits.max_group_invocations, shared_lanes});
-  if (s.group_size == 0) {
+  s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
+  MatmulGemvShape& g = s.gemv;
+  g.subgroups = layout == MatmulLayout::nk && traits.subgroup_operations && traits.subgroup_size >= 4;
+  g.rows = std::bit_ceil(static_cast<std::uint32_t>(p.m));
+  g.columns = 4;
+  g.chunk = chunk_elements(p.type);
+  // A team has 16 lanes, whose loads are whole cache lines; along k there should be work for all lanes.
+  constexpr std::uint32_t team = 16;
+  g.group_size = layout == MatmulLayout::nk ? 128u : 256u;
+  while (layout == MatmulLayout::nk && g.group_size > 32 && std::uint64_t{g.group_size} * g.chunk > p.k) {
+    g.group_size /= 2;
+  }
+  if (traits.cpu) g.group_size = std::bit_floor(std::max(8u, traits.subgroup_size));
+  g.group_size = std::min(g.group_size, std::bit_floor(traits.max_group_invocations));
+  // More would keep other workgroups out.
+  const std::uint32_t most_shared = std::min(16384u, traits.max_shared_bytes);
+  g.teams = 1;
+  while (g.group_size > 0 && matmul_gemv_shared_bytes(layout, s.vectorized, g) > most_shared) g.group_size /= 2;
+  if (g.group_size == 0) {
     return Error(Errc::unsupported, "matmul: the gemv kernel needs shared memory, and this device has " +
                                         std::to_string(traits.max_shared_bytes) + " bytes");
   }
-  s.group_size = std::bit_floor(s.group_size);
-  s.slices = std::min(traits.cpu ? 1u : 4u, s.group_size);
-  s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
-  s.tile = matmul_gemv_tile(layout, s.vectorized, s.group_size, s.rows, s.slices);
-  s.k_chunk =
-      chunk_of(p.k, traits, [&](std::uint32_t k) { return matmul_gemv_iterations(layout, k, s.group_size, s.slices); });
+  if (layout == MatmulLayout::kn && !traits.cpu) g.teams = std::max(1u, g.group_size / team);
+  auto iterations = [&](std::uint32_t k) { return matmul_gemv_iterations(layout, k, g); };
+  if (iterations(4) > traits.max_loop_iterations) {
+    return Error(Errc::unsupported, "matmul: the gemv kernel needs " + std::to_string(iterations(4)) +
+                                        " loop iterations, and this device allows " +
+                                        std::to_string(traits.max_loop_iterations));
+  }
+  s.tile = matmul_gemv_tile(layout, s.vectorized, g);
+  s.k_chunk = chunk_of(p.k, traits, iterations, g.chunk);
+  slice(s, p, traits, enough_gemv_groups, layout == MatmulLayout::nk ? 2048 : 512);
   return s;
 }
 
@@ -130,20 +194,10 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
   s.tiles = *tiles;
   s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
   s.tile = matmul_tiled_tile(tiles->tile_m, tiles->tile_n);
-  s.k_chunk = chunk_of(p.k, traits, [&](std::uint32_t k) { return matmul_tiled_iterations(k, tiles->tile_k); });
+  s.k_chunk = chunk_of(
+      p.k, traits, [](std::uint32_t k) { return matmul_tiled_iterations(k); }, chunk_elements(p.type));
+  slice(s, p, traits, enough_tiles, 512);
   return s;
-}
-
-// Elements of a row of W in a vec4 of words, which subgroup_nk takes at a time: weight_chunk of weights.glsl.
-constexpr std::uint32_t weight_chunk(DType type) {
-  switch (type) {
-    case DType::f32: return 4;
-    case DType::f16:
-    case DType::bf16: return 8;
-    case DType::q8_0: return 16;
-    case DType::q4_0: return 32;
-  }
-  return 32;
 }
 
 SubgroupTile subgroup_tile_for(const MatmulProblem& p, Span<const SubgroupTile> tiles) {
@@ -173,7 +227,7 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
   s.columns = layout == MatmulLayout::nk ? std::min(lanes, tile.columns) : tile.columns;
   s.tile = {s.rows, layout == MatmulLayout::nk ? s.columns : 4 * lanes * s.columns};
   s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
-  const std::uint32_t chunk = weight_chunk(p.type);
+  const std::uint32_t chunk = chunk_elements(p.type);
   s.k_chunk = chunk_of(
       p.k, traits, [&](std::uint32_t k) { return matmul_subgroup_iterations(layout, k, lanes, s.depth, chunk); },
       chunk);
@@ -185,16 +239,12 @@ Result<MatmulSelection> invariant(const MatmulProblem& p, const Traits& traits) 
   constexpr std::uint64_t any_m = 64;
   MatmulProblem same = p;
   same.m = any_m;
-  const MatmulTiledShape* tiles = p.type == DType::f32 ? choose_tiles(same, traits) : nullptr;
+  const MatmulTiledShape* tiles = choose_tiles(same, traits);
   if (tiles == nullptr) return naive(p, traits, "the same for every m, as asked, and no tile will do");
   return tiled(p, traits, "the same tiles for every m, as asked", static_cast<std::size_t>(tiles - tile_sets) + 1);
 }
 
 Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, MatmulForce forced) {
-  if (p.type != DType::f32 && (forced.kernel == MatmulKernel::gemv || forced.kernel == MatmulKernel::tiled)) {
-    return Error(Errc::unsupported, std::string("matmul: the ") + to_string(forced.kernel) +
-                                        " kernel reads f32 weights, not " + to_string(p.type));
-  }
   switch (forced.kernel) {
     case MatmulKernel::naive: return naive(p, traits, "forced");
     case MatmulKernel::gemv: return gemv(p, traits, "forced");
@@ -208,7 +258,6 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
     if (selection) return selection;
   }
   if (p.batch_invariant) return invariant(p, traits);
-  if (p.type != DType::f32) return naive(p, traits, "weights that are not f32");
   if (p.m == 1) {
     auto selection = gemv(p, traits, "a single row is bound by reading the matrix once: lanes share each row of it");
     if (selection) return selection;
@@ -219,6 +268,10 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
     return naive(p, traits, "with few rows, workgroup barriers cost more on a CPU driver than tiles save");
   }
   if (p.m * p.n * p.k < 16 * 16 * 16) return naive(p, traits, "too small to fill a tile");
+  if (p.m <= matmul_gemv_max_rows) {
+    auto selection = gemv(p, traits, "few rows are bound by reading the matrix, once for all of them");
+    if (selection) return selection;
+  }
   auto selection = tiled(p, traits, "shared-memory tiles read each operand once per tile, not once per element");
   if (selection) return selection;
   return naive(p, traits, "no tile fits this device's workgroups");
@@ -240,9 +293,8 @@ std::size_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept {
 Result<MatmulSelection> select_matmul(const MatmulProblem& p, const Traits& traits, MatmulForce forced) {
   auto selection = choose(p, traits, forced);
   if (selection) {
-    const std::uint64_t row_tiles = (p.m + selection->tile.rows - 1) / selection->tile.rows;
-    const std::uint64_t column_tiles = (p.n + selection->tile.columns - 1) / selection->tile.columns;
-    selection->groups = (row_tiles * column_tiles + selection->subgroups - 1) / selection->subgroups;
+    selection->groups = (tiles_of(p, selection->tile) + selection->subgroups - 1) / selection->subgroups;
+    if (selection->k_slice == 0) selection->k_slice = selection->k_chunk;
   }
   return selection;
 }
@@ -264,22 +316,26 @@ MatmulChoice explain(const MatmulProblem& p, const Traits& traits, MatmulForce f
     choice.reason = "an empty sum: the product is filled with zeros";
     return choice;
   }
-  if (forced.kernel == MatmulKernel::gemv && p.m > 1) {
-    choice.reason = "the gemv kernel does a single row, m = 1";
-    return choice;
-  }
   auto selection = select_matmul(p, traits, forced);
   if (!selection) {
     choice.reason = selection.error().message;
     return choice;
   }
   choice.kernel = selection->kernel;
-  choice.groups = selection->groups;
-  choice.dispatches = static_cast<std::uint32_t>((p.k + selection->k_chunk - 1) / selection->k_chunk);
+  choice.slices = selection->slices;
+  choice.groups = selection->groups * selection->slices;
+  const std::uint64_t chunks = (p.k + selection->k_chunk - 1) / selection->k_chunk;
+  choice.dispatches = static_cast<std::uint32_t>(selection->slices > 1 ? 2 * chunks : chunks);
   choice.reason = selection->reason;
-  if (choice.dispatches > 1) {
-    choice.reason += "; k is split into " + std::to_string(choice.dispatches) +
-                     " dispatches, because this driver ends long loops early";
+  if (selection->slices > 1) {
+    choice.reason += "; k is split into " + std::to_string(selection->slices) +
+                     " slices side by side, which a second dispatch adds up, because " +
+                     std::to_string(selection->groups) + (selection->groups == 1 ? " workgroup" : " workgroups") +
+                     " would leave the device idle";
+  }
+  if (chunks > 1) {
+    choice.reason +=
+        "; k is split into " + std::to_string(chunks) + " parts in turn, because this driver ends long loops early";
   }
   return choice;
 }

@@ -107,9 +107,10 @@ struct MatmulParams {
   std::uint32_t k_count;  // a multiple of 4 unless the range ends at k
   float alpha;
   std::uint32_t accumulate;
-  std::uint32_t groups;  // row tiles times column tiles
+  std::uint32_t groups;  // row tiles times column tiles times slices of k
   std::uint32_t n_begin;  // the columns of C that this dispatch computes: with W[n,k] in parts, as many as
   std::uint32_t n_count;  // this part has rows
+  std::uint32_t k_slice;  // of k, in each of several C behind one another; k_count for a single C
   EpilogueParams epilogue;  // of the dispatch that ends at k
 };
 
@@ -121,7 +122,8 @@ struct MatmulTile {
 };
 
 // The constant `vectorized`: which row strides keep vec4 loads aligned. Bit 0 is for rows of k elements,
-// bit 1 for rows of n, bit 2 says that rows of k are whole eights.
+// bit 1 for rows of n, bit 2 says that rows of k are whole eights. For a part of W, bit 1 also needs that
+// n_begin and n_count are whole fours.
 constexpr std::uint32_t matmul_vectorized(std::uint32_t k, std::uint32_t n) noexcept {
   return (k % 4 == 0 ? 1u : 0u) | (n % 4 == 0 ? 2u : 0u) | (k % 8 == 0 ? 4u : 0u);
 }
@@ -140,26 +142,55 @@ constexpr std::uint32_t matmul_naive_iterations(std::uint32_t k_count) noexcept 
   return k_count / 4 + k_count % 4 + 2;
 }
 
-// gemv: m = 1. With W[n,k] all lanes run along k, for `rows` rows of W at a time. With B[k,n] the
-// workgroup is group_size / slices lanes along n, each with 4 columns if n % 4 == 0 and else 1,
-// times `slices` slices of k.
+// combine: adds up `slices` of [m,n_count] that a matmul wrote with k_slice below k_count, in order, and
+// does for the sums what a matmul does for a product: alpha, accumulate, epilogue.
+
+struct MatmulCombineParams {
+  std::uint32_t m, n;
+  std::uint32_t n_begin, n_count;
+  std::uint32_t slices;
+  float alpha;
+  std::uint32_t accumulate;
+  std::uint32_t groups;
+  EpilogueParams epilogue;
+};
+
+constexpr std::uint32_t matmul_combine_iterations(std::uint32_t slices) noexcept { return slices / 4 + slices % 4 + 2; }
+
+// gemv and gemv_subgroup: m = 1 to 8, for which `rows` is the constant. With W[n,k] all lanes run along k,
+// for `columns` rows of W at a time. With B[k,n] the workgroup is `teams` teams of group_size / teams lanes,
+// each lane with 4 columns if n % 4 == 0 and else 1; the teams share k.
 
 inline constexpr std::uint32_t matmul_gemv_max_rows = 8;
+inline constexpr std::uint32_t matmul_gemv_max_columns = 8;
 
-constexpr MatmulTile matmul_gemv_tile(MatmulLayout layout, std::uint32_t vectorized, std::uint32_t group_size,
-                                      std::uint32_t rows, std::uint32_t slices) noexcept {
-  return {1, layout == MatmulLayout::nk ? rows : group_size / slices * ((vectorized & 2) != 0 ? 4 : 1)};
+struct MatmulGemvShape {
+  bool subgroups;  // gemv_subgroup, for subgroups of 4 lanes or more
+  std::uint32_t group_size, rows, columns, teams;
+  std::uint32_t chunk;  // elements of W in 16 bytes
+};
+
+constexpr MatmulTile matmul_gemv_tile(MatmulLayout layout, std::uint32_t vectorized,
+                                      const MatmulGemvShape& s) noexcept {
+  return {s.rows, layout == MatmulLayout::nk ? s.columns : s.group_size / s.teams * ((vectorized & 2) != 0 ? 4 : 1)};
 }
 
-constexpr std::uint32_t matmul_gemv_iterations(MatmulLayout layout, std::uint32_t k_count, std::uint32_t group_size,
-                                               std::uint32_t slices) noexcept {
-  return layout == MatmulLayout::nk ? ceil_div(k_count, 4 * group_size) + tree_steps(group_size) + 2
-                                    : ceil_div(k_count, 4 * slices) + tree_steps(slices) + 2;
+constexpr std::uint32_t matmul_gemv_iterations(MatmulLayout layout, std::uint32_t k_count,
+                                               const MatmulGemvShape& s) noexcept {
+  if (layout == MatmulLayout::kn) {
+    return ceil_div(k_count, 4 * s.teams) + 5 + ceil_div(s.rows, s.teams) * (s.teams + 2) + 1;
+  }
+  const std::uint32_t outputs = s.rows * s.columns;
+  const std::uint32_t parts = s.subgroups ? ceil_div(s.group_size, 4) : 8;
+  const std::uint32_t meet = s.subgroups ? 0 : ceil_div(8 * outputs, s.group_size) * (ceil_div(s.group_size, 8) + 2) + 1;
+  return (ceil_div(k_count, s.chunk * s.group_size) + 1) * (s.chunk / 4 + 2) + 1 + meet +
+         ceil_div(outputs, s.group_size) * (parts + 2) + 1;
 }
 
-constexpr std::uint32_t matmul_gemv_shared_bytes(MatmulLayout layout, std::uint32_t group_size,
-                                                 std::uint32_t rows) noexcept {
-  return 4 * group_size * (layout == MatmulLayout::nk ? rows : 4);
+constexpr std::uint32_t matmul_gemv_shared_bytes(MatmulLayout layout, std::uint32_t vectorized,
+                                                 const MatmulGemvShape& s) noexcept {
+  if (layout == MatmulLayout::kn) return 4 * s.group_size * s.rows * ((vectorized & 2) != 0 ? 4 : 1);
+  return 4 * s.rows * s.columns * (s.subgroups ? ceil_div(s.group_size, 4) : s.group_size);
 }
 
 // subgroup_nk and subgroup_kn: a subgroup computes a tile, without shared memory. With W[n,k] the lanes run
@@ -177,31 +208,33 @@ constexpr std::uint32_t matmul_subgroup_iterations(MatmulLayout layout, std::uin
 }
 
 // tiled: a workgroup computes tile_m x tile_n elements, each invocation micro_m x micro_n of them,
-// through shared memory, tile_k of k at a time.
+// through two buffers in shared memory, matmul_tiled_k of k at a time.
+
+inline constexpr std::uint32_t matmul_tiled_k = 8;
 
 struct MatmulTiledShape {
-  std::uint32_t tile_m, tile_n, tile_k;
+  std::uint32_t tile_m, tile_n;
   std::uint32_t micro_m, micro_n;  // each 4 or 8
 
   constexpr std::uint32_t group_size() const noexcept { return tile_m / micro_m * (tile_n / micro_n); }
 
-  // What the kernel asks of its constants.
+  // What the kernel asks of its constants. The swizzle of shared memory moves elements by 16, within a tile
+  // or within half of one; an invocation carries up to two vec4s of each tile.
   constexpr bool valid() const noexcept {
-    return (micro_m == 4 || micro_m == 8) && (micro_n == 4 || micro_n == 8) && tile_k != 0 && tile_k % 4 == 0 &&
-           tile_m != 0 && tile_m % micro_m == 0 && tile_n != 0 && tile_n % micro_n == 0 &&
-           tile_m * tile_k <= 16 * group_size() && tile_n * tile_k <= 16 * group_size();
+    return (micro_m == 4 || micro_m == 8) && (micro_n == 4 || micro_n == 8) && tile_m != 0 && tile_n != 0 &&
+           tile_m % (micro_m * 8) == 0 && tile_n % (micro_n * 8) == 0 &&
+           tile_m * matmul_tiled_k <= 8 * group_size() && tile_n * matmul_tiled_k <= 8 * group_size();
   }
 };
 
 constexpr MatmulTile matmul_tiled_tile(std::uint32_t tile_m, std::uint32_t tile_n) noexcept { return {tile_m, tile_n}; }
 
-constexpr std::uint32_t matmul_tiled_iterations(std::uint32_t k_count, std::uint32_t tile_k) noexcept {
-  return ceil_div(k_count, tile_k) * (tile_k / 4 + 2) + 1;
+constexpr std::uint32_t matmul_tiled_iterations(std::uint32_t k_count) noexcept {
+  return ceil_div(k_count, matmul_tiled_k) + 1;
 }
 
-constexpr std::uint32_t matmul_tiled_shared_bytes(std::uint32_t tile_m, std::uint32_t tile_n,
-                                                  std::uint32_t tile_k) noexcept {
-  return 4 * tile_k * (tile_m + 4 + tile_n + 4);
+constexpr std::uint32_t matmul_tiled_shared_bytes(std::uint32_t tile_m, std::uint32_t tile_n) noexcept {
+  return 2 * 4 * matmul_tiled_k * (tile_m + tile_n);
 }
 
 }  // namespace brontes::plan

@@ -259,8 +259,8 @@ Result<ValueId> Graph::matmul(ValueId a, ValueId b, std::uint64_t m, std::uint64
     return Error(Errc::invalid_argument, "matmul: the weight " + to_string(values_[b].shape) +
                                              " is W[N, K]: use linear(), or matmul() with Layout::nk");
   }
-  if (options.kernel == MatmulKernel::gemv && m > 1) {
-    return Error(Errc::invalid_argument, "matmul: " + sizes + ": the gemv kernel does a single row, m = 1");
+  if (options.kernel == MatmulKernel::gemv && m > 8) {
+    return Error(Errc::invalid_argument, "matmul: " + sizes + ": the gemv kernel does up to 8 rows");
   }
   const ValueId inputs[] = {a, b};
   return append(Node(MatmulNode{m, k, n, options.alpha, options.layout, options.kernel}), inputs, Shape(m, n));

@@ -2,6 +2,7 @@
 
 #include "plan/params.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -69,7 +70,9 @@ class Model {
     switch (d_.kernel) {
       case kernels::Id::elementwise: return elementwise();
       case kernels::Id::reduce: return reduce();
+      case kernels::Id::matmul_combine: return combine();
       case kernels::Id::matmul_gemv:
+      case kernels::Id::matmul_gemv_subgroup:
       case kernels::Id::matmul_naive:
       case kernels::Id::matmul_subgroup_kn:
       case kernels::Id::matmul_subgroup_nk:
@@ -216,22 +219,49 @@ class Model {
     if (params.n_begin != 0 || params.n_count != params.n) object_("computes a part of a whole weight");
     const std::vector<Symbol> a = read("a");
     const std::vector<Symbol> b = read("b");
-    std::vector<Symbol> c(std::uint64_t{params.m} * params.n, garbage);
+    if (params.k_slice == 0) return object_("has slices of nothing");
+    const std::uint64_t slices = (std::uint64_t{params.k_count} + params.k_slice - 1) / params.k_slice;
+    std::vector<Symbol> c(slices * params.m * params.n, garbage);
     const std::vector<Symbol> before = params.accumulate != 0 ? read("c") : c;
     const std::uint64_t end = std::uint64_t{params.k_begin} + params.k_count;
     if (params.k_begin % 4 != 0 || end > params.k) object_("takes a part of k that is not there");
-    for (std::uint64_t i = 0; i < params.m; ++i) {
-      for (std::uint64_t j = 0; j < params.n; ++j) {
-        Symbols::Product product(params.k_begin);
-        for (std::uint64_t k = params.k_begin; k < end; ++k) {
-          product.add(element(a, i * params.k + k), element(b, nk ? j * params.k + k : k * params.n + j));
-        }
-        const std::uint64_t at = i * params.n + j;
-        if (params.accumulate != 0) product.accumulate(symbols_, params.alpha, element(before, at));
-        c[at] = end == params.k ? product.result(params.alpha) : product.partial(symbols_, params.alpha);
+    if (slices > 1 && params.k_slice % 32 != 0) object_("cuts k within a block");
+    for (std::uint64_t at = 0; at < c.size(); ++at) {
+      const std::uint64_t i = at / params.n % params.m;
+      const std::uint64_t j = at % params.n;
+      const std::uint64_t first = params.k_begin + at / params.n / params.m * params.k_slice;
+      Symbols::Product product(first);
+      for (std::uint64_t k = first; k < std::min(first + params.k_slice, end); ++k) {
+        product.add(element(a, i * params.k + k), element(b, nk ? j * params.k + k : k * params.n + j));
       }
+      if (params.accumulate != 0) product.accumulate(symbols_, params.alpha, element(before, at));
+      c[at] = end == params.k && slices == 1 && params.k_begin == 0 ? product.result(params.alpha)
+                                                                    : product.partial(symbols_, params.alpha);
     }
-    if (constant(d_, "step_count") != 0 && end != params.k) object_("runs an epilogue before the last part of k");
+    if (constant(d_, "step_count") != 0 && (end != params.k || slices > 1)) {
+      object_("runs an epilogue on a part of k");
+    }
+    epilogue(params.epilogue, c);
+    write("c", c);
+  }
+
+  void combine() {
+    const auto params = params_of<plan::MatmulCombineParams>(d_);
+    const bool four = constant(d_, "vectorized") != 0;
+    const std::uint64_t size = std::uint64_t{params.m} * params.n;
+    if (params.n_begin != 0 || params.n_count != params.n) return object_("computes a part of a whole weight");
+    if (four && params.n % 4 != 0) object_("takes a row for whole vec4s that is not");
+    const std::uint64_t per_group = std::uint64_t{constant(d_, "group_size")} * (four ? 4 : 1);
+    check_grid(params.groups, (size + per_group - 1) / per_group);
+    const std::vector<Symbol> partials = read("partials");
+    std::vector<Symbol> c(size, garbage);
+    const std::vector<Symbol> before = params.accumulate != 0 ? read("c") : c;
+    for (std::uint64_t at = 0; at < size; ++at) {
+      Symbols::Product product;
+      for (std::uint64_t s = 0; s < params.slices; ++s) product.join(symbols_, element(partials, s * size + at));
+      if (params.accumulate != 0) product.accumulate(symbols_, params.alpha, element(before, at));
+      c[at] = product.partial(symbols_, params.alpha);
+    }
     epilogue(params.epilogue, c);
     write("c", c);
   }
@@ -292,7 +322,14 @@ Touched touched(const Dispatch& d) {
       writes("out0");
       has_epilogue();
       break;
+    case kernels::Id::matmul_combine:
+      reads("partials");
+      if (params_of<plan::MatmulCombineParams>(d).accumulate != 0) reads("c");
+      writes("c");
+      has_epilogue();
+      break;
     case kernels::Id::matmul_gemv:
+    case kernels::Id::matmul_gemv_subgroup:
     case kernels::Id::matmul_naive:
     case kernels::Id::matmul_subgroup_kn:
     case kernels::Id::matmul_subgroup_nk:

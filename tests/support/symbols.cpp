@@ -68,7 +68,7 @@ Symbol Symbols::Product::result(float alpha) const { return mix(tag_product, bit
 
 Symbol Symbols::Product::partial(Symbols& symbols, float alpha) const {
   const Symbol s = result(alpha);
-  symbols.partials_[s] = {alpha, end_, terms_};
+  symbols.partials_[s] = {alpha, begin_, end_, terms_};
   return s;
 }
 
@@ -78,6 +78,16 @@ void Symbols::Product::accumulate(const Symbols& symbols, float alpha, Symbol c)
       known != symbols.partials_.end() && bits(known->second.alpha) == bits(alpha) && known->second.end == begin_;
   // Onto anything else it is some other sum.
   terms_ += follows ? known->second.terms : mix(tag_accumulated, c);
+}
+
+void Symbols::Product::join(const Symbols& symbols, Symbol slice) {
+  const auto known = symbols.partials_.find(slice);
+  const bool follows = known != symbols.partials_.end() && bits(known->second.alpha) == bits(1.0f) &&
+                       (!started_ || known->second.begin == end_);
+  if (follows && !started_) begin_ = known->second.begin;
+  if (follows) end_ = known->second.end;
+  started_ = true;
+  terms_ += follows ? known->second.terms : mix(tag_accumulated, slice);
 }
 
 }  // namespace brontes::test

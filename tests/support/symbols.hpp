@@ -42,18 +42,21 @@ class Symbols {
   /// An element of a matrix product: alpha times the terms of a range of k.
   class Product {
    public:
-    explicit Product(std::uint64_t k_begin) : begin_(k_begin), end_(k_begin) {}
+    explicit Product(std::uint64_t k_begin = 0) : begin_(k_begin), end_(k_begin) {}
     void add(Symbol a, Symbol b);  // the next k
     Symbol result(float alpha) const;
     /// Of a pass that is not the last: a later one may go on from it.
     Symbol partial(Symbols& symbols, float alpha) const;
     /// Goes on from `c`, which the pass before wrote.
     void accumulate(const Symbols& symbols, float alpha, Symbol c);
+    /// The next range of k, which another pass summed up by itself.
+    void join(const Symbols& symbols, Symbol slice);
 
    private:
     std::uint64_t begin_;
     std::uint64_t end_;
     std::uint64_t terms_ = 0;
+    bool started_ = false;
   };
 
  private:
@@ -63,7 +66,7 @@ class Symbols {
   };
   struct Partial {
     float alpha;
-    std::uint64_t end;  // of k
+    std::uint64_t begin, end;  // of k, without what was accumulated
     std::uint64_t terms;
   };
   std::unordered_map<Symbol, Reduced> reductions_;

@@ -47,8 +47,8 @@ plan::MatmulLayout layout_of(const MatmulProblem& p) {
 std::uint64_t iterations(const MatmulSelection& s, const MatmulProblem& p, std::uint64_t k) {
   const auto count = static_cast<std::uint32_t>(k);
   switch (s.kernel) {
-    case MatmulKernel::gemv: return plan::matmul_gemv_iterations(layout_of(p), count, s.group_size, s.slices);
-    case MatmulKernel::tiled: return plan::matmul_tiled_iterations(count, s.tiles.tile_k);
+    case MatmulKernel::gemv: return plan::matmul_gemv_iterations(layout_of(p), count, s.gemv);
+    case MatmulKernel::tiled: return plan::matmul_tiled_iterations(count);
     case MatmulKernel::subgroup:
       return plan::matmul_subgroup_iterations(layout_of(p), count, s.group_size / s.subgroups, s.depth, 4);
     default: return plan::matmul_naive_iterations(count);
@@ -56,14 +56,15 @@ std::uint64_t iterations(const MatmulSelection& s, const MatmulProblem& p, std::
 }
 
 std::uint32_t invocations(const MatmulSelection& s) {
-  if (s.kernel == MatmulKernel::gemv || s.kernel == MatmulKernel::subgroup) return s.group_size;
+  if (s.kernel == MatmulKernel::gemv) return s.gemv.group_size;
+  if (s.kernel == MatmulKernel::subgroup) return s.group_size;
   return s.kernel == MatmulKernel::tiled ? s.tiles.group_size() : s.group_x * s.group_y;
 }
 
 std::uint32_t shared_bytes(const MatmulSelection& s, const MatmulProblem& p) {
-  if (s.kernel == MatmulKernel::gemv) return plan::matmul_gemv_shared_bytes(layout_of(p), s.group_size, s.rows);
+  if (s.kernel == MatmulKernel::gemv) return plan::matmul_gemv_shared_bytes(layout_of(p), s.vectorized, s.gemv);
   if (s.kernel == MatmulKernel::naive || s.kernel == MatmulKernel::subgroup) return 0;
-  return plan::matmul_tiled_shared_bytes(s.tiles.tile_m, s.tiles.tile_n, s.tiles.tile_k);
+  return plan::matmul_tiled_shared_bytes(s.tiles.tile_m, s.tiles.tile_n);
 }
 
 // The rule a selection breaks, or nothing.
@@ -72,8 +73,9 @@ std::string broken_rule(const MatmulSelection& s, const MatmulProblem& p, const 
   if (shared_bytes(s, p) > traits.max_shared_bytes) return "shared memory fits the device";
   if (s.kernel == MatmulKernel::tiled && !s.tiles.valid()) return "the tiles are what the kernel takes";
   if (s.kernel == MatmulKernel::gemv &&
-      (s.rows == 0 || s.rows > plan::matmul_gemv_max_rows || s.slices == 0 || s.group_size % s.slices != 0)) {
-    return "rows and slices are what the kernel takes";
+      (s.gemv.rows < p.m || s.gemv.rows > plan::matmul_gemv_max_rows || s.gemv.columns == 0 ||
+       s.gemv.columns > plan::matmul_gemv_max_columns || s.gemv.teams == 0 || s.gemv.group_size % s.gemv.teams != 0)) {
+    return "rows, columns and teams are what the kernel takes";
   }
   if (s.tile.rows == 0 || s.tile.columns == 0) return "a workgroup does something";
   const std::uint64_t down = (p.m + s.tile.rows - 1) / s.tile.rows;
@@ -84,7 +86,9 @@ std::string broken_rule(const MatmulSelection& s, const MatmulProblem& p, const 
   if (s.groups != (down * across + s.subgroups - 1) / s.subgroups) return "groups cover the matrix and no more";
   if (s.k_chunk == 0 || s.k_chunk > p.k) return "a chunk of k is part of k";
   if (s.k_chunk != p.k && s.k_chunk % 4 != 0) return "chunks are multiples of 4";
-  for (const std::uint64_t count : {s.k_chunk, p.k % s.k_chunk}) {
+  if (s.slices == 0 || s.k_slice == 0 || s.k_chunk > s.slices * s.k_slice) return "slices cover a chunk of k";
+  if (s.slices > 1 && s.k_slice % 32 != 0) return "slices are whole blocks";
+  for (const std::uint64_t count : {s.k_slice, p.k % s.k_slice}) {
     if (iterations(s, p, count) > traits.max_loop_iterations) return "loops keep within the device's allowance";
   }
   return "";
@@ -103,14 +107,16 @@ record::Graph product_graph(const MatmulProblem& p, MatmulKernel kernel = Matmul
 
 }  // namespace
 
-TEST_CASE("the selector takes gemv for one row, naive for little, tiled for the rest", "[plan][matmul]") {
+TEST_CASE("the selector takes gemv for few rows, naive for little, tiled for the rest", "[plan][matmul]") {
   for (const Layout layout : {Layout::kn, Layout::nk}) {
     CHECK(kernel_for({1, 512, 512, layout}, gpu()) == MatmulKernel::gemv);
     CHECK(kernel_for({1, 1, 1, layout}, gpu()) == MatmulKernel::gemv);
     CHECK(kernel_for({2, 3, 5, layout}, gpu()) == MatmulKernel::naive);
     CHECK(kernel_for({16, 16, 16, layout}, gpu()) == MatmulKernel::tiled);
     CHECK(kernel_for({512, 1, 512, layout}, gpu()) == MatmulKernel::tiled);
-    CHECK(kernel_for({2, 512, 512, layout}, gpu()) == MatmulKernel::tiled);
+    CHECK(kernel_for({2, 512, 512, layout}, gpu()) == MatmulKernel::gemv);
+    CHECK(kernel_for({8, 512, 512, layout}, gpu()) == MatmulKernel::gemv);
+    CHECK(kernel_for({9, 512, 512, layout}, gpu()) == MatmulKernel::tiled);
   }
 }
 
@@ -152,15 +158,19 @@ TEST_CASE("the selector can do without looking at m", "[plan][matmul]") {
 TEST_CASE("the selector takes smaller tiles on smaller devices and for smaller products", "[plan][matmul]") {
   const MatmulProblem large{4096, 4096, 4096};
   CHECK(select_matmul(large, gpu())->tiles.tile_m == 128);
-  CHECK(select_matmul({64, 4096, 64}, gpu())->tiles.tile_m == 16);
+  CHECK(select_matmul({64, 4096, 64}, gpu())->tiles.tile_m == 32);
   plan::Traits small = gpu();
   small.max_group_invocations = 128;
+  CHECK(select_matmul(large, small)->tiles.tile_m == 64);
+  small.max_group_invocations = 64;
   CHECK(select_matmul(large, small)->tiles.tile_m == 32);
   small = gpu();
   small.max_shared_bytes = 16384;
+  CHECK(select_matmul(large, small)->tiles.tile_m == 128);
+  small.max_shared_bytes = 16383;
   CHECK(select_matmul(large, small)->tiles.tile_m == 64);
-  small.max_shared_bytes = 2600;
-  CHECK(select_matmul(large, small)->tiles.tile_m == 16);
+  small.max_shared_bytes = 6144;
+  CHECK(select_matmul(large, small)->tiles.tile_m == 32);
 }
 
 TEST_CASE("the selector falls back to naive where nothing else fits", "[plan][matmul]") {
@@ -223,7 +233,7 @@ TEST_CASE("every selection keeps the rules, for every kernel, layout, device and
               for (const Layout layout : {Layout::kn, Layout::nk}) {
                 for (const MatmulKernel kernel :
                      {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled}) {
-                  if (kernel == MatmulKernel::gemv && m != 1) continue;
+                  if (kernel == MatmulKernel::gemv && m > 8) continue;
                   const MatmulProblem problem{m, k, n, layout};
                   const auto s = select_matmul(problem, traits, kernel);
                   if (!s) continue;
@@ -276,7 +286,8 @@ TEST_CASE("k of packed weights is split between vec4s of words", "[plan][matmul]
 TEST_CASE("the dispatches of a split k follow on each other and cover k once", "[plan][matmul]") {
   for (const MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled}) {
     plan::Traits traits = gpu();
-    traits.max_loop_iterations = 16;
+    traits.max_loop_iterations = 40;
+    traits.max_group_invocations = 64;
     const MatmulProblem problem{1, 40003, 37};
     const record::Graph graph = product_graph(problem, kernel);
     const auto plan = plan::make_plan(graph, traits);
@@ -284,11 +295,19 @@ TEST_CASE("the dispatches of a split k follow on each other and cover k once", "
     CHECK(plan->dispatches.size() > 1);
     CHECK(plan->barriers.size() == plan->dispatches.size() - 1);
     std::uint32_t at = 0;
+    std::uint32_t combined = 0;
     for (const plan::Dispatch& d : plan->dispatches) {
+      if (d.kernel == kernels::Id::matmul_combine) {
+        plan::MatmulCombineParams params;
+        std::memcpy(&params, d.push.data(), sizeof params);
+        CHECK(params.accumulate == (combined == 0 ? 0u : 1u));
+        ++combined;
+        continue;
+      }
       plan::MatmulParams params;
       std::memcpy(&params, d.push.data(), sizeof params);
       CHECK(params.k_begin == at);
-      CHECK(params.accumulate == (at == 0 ? 0u : 1u));
+      CHECK(params.accumulate == (at == 0 || params.k_slice < params.k_count ? 0u : 1u));
       at += params.k_count;
     }
     CHECK(at == problem.k);
@@ -321,12 +340,52 @@ TEST_CASE("explain says what the plan does", "[plan][matmul]") {
   }
 }
 
+TEST_CASE("few tiles and a long k make slices side by side", "[plan][matmul]") {
+  const auto few = select_matmul({64, 8192, 64}, gpu());
+  REQUIRE(few);
+  CHECK(few->kernel == MatmulKernel::tiled);
+  CHECK(few->slices > 4);
+  CHECK(few->k_chunk == 8192);
+  CHECK(few->slices * few->k_slice >= 8192);
+  CHECK(select_matmul({1, 65536, 16, Layout::nk}, gpu())->slices > 4);
+  CHECK(select_matmul({8, 4096, 64, Layout::kn}, gpu())->slices > 1);
+  CHECK(select_matmul({64, 256, 64}, gpu())->slices == 1);
+  CHECK(select_matmul({4096, 4096, 4096}, gpu())->slices == 1);
+  MatmulProblem invariant{64, 8192, 64};
+  invariant.batch_invariant = true;
+  CHECK(select_matmul(invariant, gpu())->slices == 1);
+
+  const MatmulChoice choice = explain({64, 8192, 64}, gpu(), MatmulKernel::automatic);
+  CHECK(choice.slices == few->slices);
+  CHECK(choice.dispatches == 2);
+  CHECK(choice.groups == few->groups * few->slices);
+  CHECK(contains(choice.reason, "slices side by side"));
+}
+
+TEST_CASE("slices and chunks of k together give the product that was recorded", "[plan][matmul]") {
+  for (const std::uint64_t loops : {std::uint64_t{40}, std::uint64_t{60000}}) {
+    for (const Layout layout : {Layout::kn, Layout::nk}) {
+      for (const std::uint64_t m : {1, 3, 20}) {
+        plan::Traits traits = gpu();
+        traits.max_group_invocations = 64;
+        traits.max_loop_iterations = loops;
+        const record::Graph graph = product_graph({m, 9000, 8, layout});
+        const auto plan = plan::make_plan(graph, traits);
+        REQUIRE(plan);
+        CHECK(plan->dispatches.back().kernel == kernels::Id::matmul_combine);
+        INFO(plan::dump(*plan, graph));
+        CHECK(test::check_plan(*plan, graph, {}) == std::vector<std::string>());
+      }
+    }
+  }
+}
+
 TEST_CASE("explain gives a reason for every way of choosing nothing", "[plan][matmul]") {
   plan::Traits small = gpu();
   small.max_shared_bytes = 8;
   CHECK(contains(explain({0, 3, 4}, gpu(), MatmulKernel::automatic).reason, "nothing runs"));
   CHECK(contains(explain({3, 0, 4}, gpu(), MatmulKernel::automatic).reason, "zeros"));
-  CHECK(contains(explain({3, 3, 4}, gpu(), MatmulKernel::gemv).reason, "m = 1"));
+  CHECK(contains(explain({9, 3, 4}, gpu(), MatmulKernel::gemv).reason, "up to 8 rows"));
   CHECK(contains(explain({3, 3, 4}, small, MatmulKernel::tiled).reason, "shared memory"));
   CHECK(explain({3, 3, 4}, small, MatmulKernel::tiled).kernel == MatmulKernel::automatic);
 }

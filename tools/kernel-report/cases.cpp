@@ -11,6 +11,7 @@
 namespace kernel_report {
 namespace {
 
+using brontes::DType;
 using brontes::Errc;
 using brontes::Error;
 using brontes::Layout;
@@ -36,12 +37,15 @@ class Recording {
   ValueId reduce(ReduceOp op, std::initializer_list<ValueId> inputs) {
     return take(graph_.reduce(op, {inputs.begin(), inputs.size()}));
   }
-  ValueId matmul(std::uint64_t m, std::uint64_t k, std::uint64_t n, Layout layout, MatmulKernel kernel) {
+  ValueId matmul(std::uint64_t m, std::uint64_t k, std::uint64_t n, Layout layout, MatmulKernel kernel,
+                 DType type = DType::f32) {
     brontes::MatmulOptions options;
     options.layout = layout;
     options.kernel = kernel;
     const ValueId a = input({m, k});
-    const ValueId b = input(layout == Layout::nk ? Shape{n, k} : Shape{k, n});
+    const ValueId b = type != DType::f32     ? graph_.import_weight({n, k}, type, resources_++, n)
+                      : layout == Layout::nk ? input({n, k})
+                                             : input({k, n});
     return take(graph_.matmul(a, b, options));
   }
   void keep(ValueId x) { graph_.keep(x); }
@@ -100,11 +104,9 @@ class Cases {
     }
     if (d.kernel == brontes::kernels::Id::matmul_tiled) {
       namespace kernel = brontes::kernels::matmul_tiled;
-      const std::uint32_t tile_k = d.get(kernel::tile_k);
-      c.name += "/" + std::to_string(d.get(kernel::tile_m)) + "x" + std::to_string(d.get(kernel::tile_n)) + "x" +
-                std::to_string(tile_k);
-      c.hot_loop_turns = tile_k / 4;
+      c.name += "/" + std::to_string(d.get(kernel::tile_m)) + "x" + std::to_string(d.get(kernel::tile_n));
     }
+    if (d.kernel == brontes::kernels::Id::matmul_combine) c.name += "/combine";
     const auto same_name = [&](const Case& known) { return known.name == c.name; };
     for (int pass = 2; std::any_of(cases_.begin(), cases_.end(), same_name); ++pass) {
       c.name = name + "/pass-" + std::to_string(pass);
@@ -185,29 +187,56 @@ void add_reductions(Cases& cases) {
   });
 }
 
-void add_matmul(Cases& cases, MatmulKernel kernel, std::uint64_t m, std::uint64_t k, std::uint64_t n,
-                const std::string& suffix, std::initializer_list<bool> epilogues = {false, true}) {
+struct Product {
+  MatmulKernel kernel;
+  std::uint64_t m, k, n;
+};
+
+void add_matmul(Cases& cases, const Product& p, const std::string& suffix,
+                std::initializer_list<bool> epilogues = {false, true}, std::size_t dispatches = 1) {
   for (const Layout layout : {Layout::nk, Layout::kn}) {
     for (const bool epilogue : epilogues) {
-      const std::string name = std::string("matmul/") + to_string(kernel) + "/" + to_string(layout) +
+      const std::string name = std::string("matmul/") + to_string(p.kernel) + "/" + to_string(layout) +
                                (epilogue ? "/bias-gelu" : "") + suffix;
-      cases.add(name, 1, [&](Recording& r) {
-        const ValueId product = r.matmul(m, k, n, layout, kernel);
-        if (epilogue) r.op(ElementwiseOp::gelu, {r.op(ElementwiseOp::add, {product, r.input({n})})});
+      cases.add(name, dispatches, [&](Recording& r) {
+        const ValueId product = r.matmul(p.m, p.k, p.n, layout, p.kernel);
+        if (epilogue) r.op(ElementwiseOp::gelu, {r.op(ElementwiseOp::add, {product, r.input({p.n})})});
       });
     }
   }
 }
 
+void add_weights(Cases& cases, const Product& p, const std::string& suffix) {
+  for (const DType type : {DType::f16, DType::bf16, DType::q8_0, DType::q4_0}) {
+    const std::string name = std::string("matmul/") + to_string(p.kernel) + "/" + to_string(type) + suffix;
+    cases.add(name, 1, [&](Recording& r) { r.matmul(p.m, p.k, p.n, Layout::nk, p.kernel, type); });
+  }
+}
+
 void add_matmuls(Cases& cases) {
-  add_matmul(cases, MatmulKernel::naive, 64, 64, 64, "");
-  add_matmul(cases, MatmulKernel::gemv, 1, 4096, 4096, "");
-  add_matmul(cases, MatmulKernel::gemv, 1, 4095, 4095, "/odd");
+  add_matmul(cases, {MatmulKernel::naive, 64, 64, 64}, "");
+  for (const std::uint64_t m : {1, 2, 4, 8}) {
+    const std::string rows = "/" + std::to_string(m);
+    // So many columns that no k need be split.
+    add_matmul(cases, {MatmulKernel::gemv, m, 4096, 32768}, rows);
+    add_matmul(cases, {MatmulKernel::gemv, m, 4095, 32767}, rows + "/odd");
+    add_weights(cases, {MatmulKernel::gemv, m, 4096, 4096}, rows);
+  }
   // The selector takes smaller tiles for smaller products.
-  constexpr std::uint64_t sizes[] = {4096, 2048, 1024, 512, 256, 128, 64, 32, 16};
+  constexpr std::uint64_t sizes[] = {4096, 1024, 256};
   for (const std::uint64_t size : sizes) {
-    add_matmul(cases, MatmulKernel::tiled, size, size, size, "");
-    add_matmul(cases, MatmulKernel::tiled, size - 1, size - 1, size - 1, "/odd", {true});
+    add_matmul(cases, {MatmulKernel::tiled, size, size, size}, "");
+    add_matmul(cases, {MatmulKernel::tiled, size - 1, size - 1, size - 1}, "/odd", {true});
+    add_weights(cases, {MatmulKernel::tiled, size, size, size}, "");
+  }
+  add_matmul(cases, {MatmulKernel::tiled, 64, 8192, 64}, "", {false, true}, 2);
+  add_matmul(cases, {MatmulKernel::tiled, 63, 8192, 63}, "/odd", {true}, 2);
+}
+
+// What devices without subgroup arithmetic get.
+void add_without_subgroups(Cases& cases) {
+  for (const std::uint64_t m : {1, 8}) {
+    add_matmul(cases, {MatmulKernel::gemv, m, 4096, 32768}, "/" + std::to_string(m) + "/no-subgroups");
   }
 }
 
@@ -219,7 +248,21 @@ Result<std::vector<Case>> all_cases(const brontes::plan::Traits& traits) {
   add_fused(cases);
   add_reductions(cases);
   add_matmuls(cases);
-  return cases.take();
+  auto all = cases.take();
+  if (!all) return all;
+
+  brontes::plan::Traits without = traits;
+  without.subgroup_operations = false;
+  Cases more(without);
+  add_without_subgroups(more);
+  auto rest = more.take();
+  if (!rest) return rest;
+  for (Case& c : *rest) {
+    if (c.kernel == brontes::kernels::Id::matmul_gemv && c.name.find("/nk") != std::string::npos) {
+      all->push_back(std::move(c));
+    }
+  }
+  return all;
 }
 
 }  // namespace kernel_report

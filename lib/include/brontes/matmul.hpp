@@ -19,7 +19,7 @@ enum class Layout : std::uint8_t {
 enum class MatmulKernel : std::uint8_t {
   automatic,  ///< the selector decides
   naive,      ///< one invocation per element; the reference
-  gemv,       ///< a single row (M = 1)
+  gemv,       ///< up to eight rows (M <= 8): reads the matrix once for all of them
   tiled,      ///< shared-memory tiles with register blocking
   subgroup,   ///< a subgroup per tile, no shared memory: for CPU drivers
 };
@@ -33,7 +33,7 @@ struct MatmulOptions {
   float alpha = 1.0f;
   Layout layout = Layout::kn;
   /// A forced choice, for tests and benchmarks. Errc::invalid_argument where the kernel cannot do
-  /// the shape (gemv with M > 1).
+  /// the shape (gemv with M > 8).
   MatmulKernel kernel = MatmulKernel::automatic;
 };
 
@@ -42,6 +42,7 @@ struct MatmulChoice {
   MatmulKernel kernel = MatmulKernel::automatic;  ///< automatic: nothing to compute
   std::uint64_t groups = 0;                       ///< workgroups of one dispatch
   std::uint32_t dispatches = 0;                   ///< more than one when K is split
+  std::uint32_t slices = 1;                       ///< of K, side by side in one dispatch; another adds them up
   std::string reason;                             ///< one sentence, for people
 };
 

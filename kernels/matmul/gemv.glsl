@@ -1,0 +1,280 @@
+// The product of one to eight rows: C[m,n] = alpha * A[m,k] x B, where each element of B is read once, for
+// all of them. It is as fast as memory gives B.
+//
+// B is W[n,k]: all lanes run along k, for `columns` rows of W at once so that A is read once for these.
+// B is [k,n]: `teams` teams of lanes share k, and the lanes of a team run along n.
+// Either way the lanes' sums meet in shared memory. BRONTES_SUBGROUP adds up those of a subgroup beforehand.
+#extension GL_GOOGLE_include_directive : require
+#ifdef BRONTES_SUBGROUP
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_shader_subgroup_basic : require
+#endif
+
+#include "grid.glsl"
+#include "matmul.glsl"
+#include "weights.glsl"
+
+layout(local_size_x = 64, local_size_x_id = 0) in;
+layout(constant_id = 0) const uint group_size = 64;
+layout(constant_id = 1) const uint b_layout = 1;
+// plan::matmul_vectorized: bit 0 if k % 4 == 0, bit 1 if n % 4 == 0, bit 2 if k % 8 == 0.
+layout(constant_id = 2) const uint vectorized = 0;
+// Rows of A, at least m: 1 to 8.
+layout(constant_id = 3) const uint rows = 1;
+// Rows of W per workgroup, 1 to 8.
+layout(constant_id = 4) const uint columns = 4;
+// Divides group_size.
+layout(constant_id = 5) const uint teams = 4;
+
+const bool aligned = (vectorized & 1u) != 0u;
+const bool four = (vectorized & 2u) != 0u;
+// The last chunk of a row may reach past it. (No && here: glslang makes no constants of it.)
+const uint whole_chunks = b_type == type_f16 ? 5u : b_type == type_bf16 ? 5u : 1u;
+const bool ragged = (vectorized & whole_chunks) != whole_chunks;
+
+const uint outputs = rows * columns;
+const uint lanes = group_size / teams;
+// Floats of shared memory: plan::matmul_gemv_shared_bytes.
+#ifdef BRONTES_SUBGROUP
+const uint nk_floats = (group_size + 3) / 4 * outputs;  // subgroups have four lanes or more
+#else
+const uint nk_floats = group_size * outputs;
+#endif
+const uint kn_floats = group_size * rows * (1 + vectorized / 2 % 2 * 3);
+shared float partial[b_layout * nk_floats + (1 - b_layout) * kn_floats];
+
+#define FOR_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define FOR_COLUMNS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3) DO(r, 4) DO(r, 5) DO(r, 6) DO(r, 7)
+
+void weight_rows(uint tile, uint slice) {
+  uint lane = gl_LocalInvocationID.x;
+  uint begin = params.k_begin + slice * params.k_slice;
+  uint end = min(begin + params.k_slice, params.k_begin + params.k_count);
+  uint first = tile * columns;
+
+  // Rows past the end repeat the last one; their sums go nowhere.
+  uint a_row[8];
+  uint w_row[8];
+  uint w_at[8];  // in vec4s if aligned
+  float sum[64];
+#define BEGIN_ROW(r) a_row[r] = min(r, params.m - 1u) * params.k;
+#define BEGIN_COLUMN(r, c)                             \
+  w_row[c] = min(first + c, params.n_count - 1u);      \
+  w_at[c] = w_row[c] * params.k / (aligned ? 4u : 1u);
+#define BEGIN_SUM(r, c) sum[r * 8 + c] = 0.0;
+#define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
+  FOR_ROWS(BEGIN_ROW)
+  FOR_COLUMNS(BEGIN_COLUMN, 0)
+  FOR_ROWS(BEGIN_SUMS)
+
+  vec4 x[8];
+  vec4 whole[8];
+  uvec4 words[8];
+  float scale[8];
+#define FOUR(name, i) vec4(load1(name, i), load1(name, (i) + 1u), load1(name, (i) + 2u), load1(name, (i) + 3u))
+#define FETCH(unused, c)                                                        \
+  if (c < columns) {                                                            \
+    if (b_type != type_f32) {                                                   \
+      words[c] = weight_words(w_row[c], k);                                     \
+      if (b_quantized) scale[c] = weight_scale(w_row[c], k);                    \
+    } else if (aligned) {                                                       \
+      whole[c] = load4(b, w_at[c] + k / 4u);                                    \
+    } else {                                                                    \
+      whole[c] = FOUR(b, w_at[c] + k);                                          \
+    }                                                                           \
+  }
+#define LOAD_ROW(r)                                                             \
+  if (r < rows) {                                                               \
+    if (aligned)                                                                \
+      x[r] = load4(a, a_row[r] / 4u + at / 4u);                                 \
+    else                                                                        \
+      x[r] = FOUR(a, a_row[r] + at);                                            \
+  }
+#define ADD(r, c)                                                               \
+  if (r < rows) {                                                               \
+    sum[r * 8 + c] += x[r].x * w.x;                                             \
+    sum[r * 8 + c] += x[r].y * w.y;                                             \
+    sum[r * 8 + c] += x[r].z * w.z;                                             \
+    sum[r * 8 + c] += x[r].w * w.w;                                             \
+  }
+#define ADD_COLUMN(unused, c)                                                       \
+  if (c < columns) {                                                                \
+    vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);            \
+    if (b_quantized) w *= scale[c];                                                 \
+    ADD(0, c) ADD(1, c) ADD(2, c) ADD(3, c) ADD(4, c) ADD(5, c) ADD(6, c) ADD(7, c) \
+  }
+
+  uint k = begin + weight_chunk * lane;
+  for (; k + weight_chunk <= end; k += weight_chunk * group_size) {
+    FOR_COLUMNS(FETCH, 0)
+    uint at = k;
+    for (uint s = 0u; s < weight_chunk / 4u; ++s) {
+      FOR_ROWS(LOAD_ROW)
+      FOR_COLUMNS(ADD_COLUMN, 0)
+      at += 4u;
+    }
+  }
+  // What is left of a chunk falls to one lane. Zero past the end, on both sides: an infinity there times
+  // zero would be NaN.
+#define FETCH_REST(unused, c)                                                                             \
+  if (c < columns) {                                                                                      \
+    if (b_type != type_f32)                                                                               \
+      words[c] = weight_words(w_row[c], k);                                                               \
+    else                                                                                                  \
+      whole[c] = mix(vec4(0.0), loadu4(b, w_at[c] + k, w_at[c] + end), inside);                                 \
+  }
+#define LOAD_REST(r) \
+  if (r < rows) x[r] = mix(vec4(0.0), loadu4(a, min(a_row[r] + at, a_row[r] + end - 1u), a_row[r] + end), inside);
+  if (ragged) {
+    if (k < end) {
+      uint at = k;
+      bvec4 inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
+      FOR_COLUMNS(FETCH_REST, 0)
+      for (uint s = 0u; s < weight_chunk / 4u; ++s) {
+        FOR_ROWS(LOAD_REST)
+        FOR_COLUMNS(ADD_COLUMN, 0)
+        at += 4u;
+        inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
+      }
+    }
+  }
+
+#ifdef BRONTES_SUBGROUP
+  uint parts = gl_NumSubgroups;
+  uint stride = parts;
+#define MEET(r, c) \
+  if (r < rows && c < columns) sum[r * 8 + c] = subgroupAdd(sum[r * 8 + c]);
+#define MEET_ROW(r) FOR_COLUMNS(MEET, r)
+  FOR_ROWS(MEET_ROW)
+#define SHARE(r, c) \
+  if (r < rows && c < columns) partial[(r * columns + c) * parts + gl_SubgroupID] = sum[r * 8 + c];
+#define SHARE_ROW(r) FOR_COLUMNS(SHARE, r)
+  if (subgroupElect()) {
+    FOR_ROWS(SHARE_ROW)
+  }
+#else
+  const uint parts = min(8u, group_size);
+  uint stride = group_size;
+#define SHARE(r, c) \
+  if (r < rows && c < columns) partial[(r * columns + c) * group_size + lane] = sum[r * 8 + c];
+#define SHARE_ROW(r) FOR_COLUMNS(SHARE, r)
+  FOR_ROWS(SHARE_ROW)
+  barrier();
+  for (uint i = lane; i < outputs * parts; i += group_size) {
+    uint at = i / parts * group_size + i % parts;
+    float total = partial[at];
+    for (uint j = parts; j + i % parts < group_size; j += parts) total += partial[at + j];
+    partial[at] = total;  // which nobody else reads before the barrier
+  }
+#endif
+  barrier();
+  for (uint i = lane; i < outputs; i += group_size) {
+    float total = partial[i * stride];
+    for (uint j = 1u; j < parts; ++j) total += partial[i * stride + j];
+    uint row = i / columns;
+    uint column = first + i % columns;
+    if (row < params.m && column < params.n_count)
+      put1((slice * params.m + row) * params.n + params.n_begin + column, total);
+  }
+}
+
+void columns_of_b(uint tile, uint slice) {
+  uint local = gl_LocalInvocationID.x;
+  uint team = local / lanes;
+  uint begin = params.k_begin + slice * params.k_slice;
+  uint end = min(begin + params.k_slice, params.k_begin + params.k_count);
+  // In vec4s if `four`, else in floats.
+  uint width = four ? params.n / 4u : params.n;
+  uint first = tile * lanes;
+  uint at = min(first + local % lanes, width - 1u);
+
+  uint a_row[8];
+  vec4 sum[8];
+#define BEGIN(r)                              \
+  a_row[r] = min(r, params.m - 1u) * params.k; \
+  sum[r] = vec4(0.0);
+  FOR_ROWS(BEGIN)
+
+#define LOAD_B(u) (four ? load4(b, i + (u) * width) : vec4(load1(b, i + (u) * width), 0.0, 0.0, 0.0))
+#define ADD_B(r, left, right)   \
+  if (four)                     \
+    sum[r] += left * right;     \
+  else                          \
+    sum[r].x += left * right.x;
+#define ADD_FOUR(r)                                                                     \
+  if (r < rows) {                                                                       \
+    vec4 x;                                                                             \
+    if (aligned)                                                                        \
+      x = load4(a, a_row[r] / 4u + k / 4u);                                             \
+    else                                                                                \
+      x = FOUR(a, a_row[r] + k);                                                        \
+    ADD_B(r, x.x, w0) ADD_B(r, x.y, w1) ADD_B(r, x.z, w2) ADD_B(r, x.w, w3)             \
+  }
+  uint k = begin + 4u * team;
+  for (; k + 4u <= end; k += 4u * teams) {
+    uint i = k * width + at;
+    vec4 w0 = LOAD_B(0u);
+    vec4 w1 = LOAD_B(1u);
+    vec4 w2 = LOAD_B(2u);
+    vec4 w3 = LOAD_B(3u);
+    FOR_ROWS(ADD_FOUR)
+  }
+  // The last one to three of k, which fall to one team.
+#define ADD_ONE(r) \
+  if (r < rows) { ADD_B(r, load1(a, a_row[r] + k), w) }
+  if (!aligned) {
+    for (; k < end; ++k) {
+      uint i = k * width + at;
+      vec4 w = LOAD_B(0u);
+      FOR_ROWS(ADD_ONE)
+    }
+  }
+
+  const uint planes = four ? 4u : 1u;
+#define PUT(r)                                                  \
+  if (r < rows) {                                               \
+    partial[planes * r * group_size + local] = sum[r].x;        \
+    if (four) {                                                 \
+      partial[(4 * r + 1) * group_size + local] = sum[r].y;     \
+      partial[(4 * r + 2) * group_size + local] = sum[r].z;     \
+      partial[(4 * r + 3) * group_size + local] = sum[r].w;     \
+    }                                                           \
+  }
+  FOR_ROWS(PUT)
+  barrier();
+  for (uint o = local; o < rows * lanes; o += group_size) {
+    uint row = o / lanes;
+    uint column = first + o % lanes;
+    uint i = planes * row * group_size + o % lanes;
+    vec4 total = vec4(0.0);
+    for (uint j = 0u; j < teams; ++j) {
+      total.x += partial[i];
+      if (four) {
+        total.y += partial[i + group_size];
+        total.z += partial[i + 2u * group_size];
+        total.w += partial[i + 3u * group_size];
+      }
+      i += lanes;
+    }
+    if (row < params.m && column < width) {
+      uint to = (slice * params.m + row) * width + column;
+      if (four)
+        put4(to, total);
+      else
+        put1(to, total.x);
+    }
+  }
+}
+
+void main() {
+  uint group = group_index();
+  if (group >= params.groups) return;
+  if (b_layout == layout_nk) {
+    uint tiles = (params.n_count + columns - 1u) / columns;
+    weight_rows(group % tiles, group / tiles);
+  } else {
+    uint across = four ? 4u * lanes : lanes;
+    uint tiles = (params.n + across - 1u) / across;
+    columns_of_b(group % tiles, group / tiles);
+  }
+}
