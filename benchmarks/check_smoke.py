@@ -36,6 +36,7 @@ expect(len(names) == len(set(names)), "case names are not unique")
 for name in ("chain/relu-scale-add/1000000/batch", "chain/relu-scale-add/1000/one-shot",
              "dispatch/tiny-ops/1000/one-batch", "dispatch/tiny-ops/1000/one-submit-each",
              "elementwise/add/16000000/resident", "matmul/1x4096x4096/nk/auto", "matmul/1024x1024x1024/kn/openblas",
+             "matmul-cache/resident/1x4096x4096/cached", "matmul-cache/types/1x4096x4096/q4_0-9MiB",
              "reduce/sum/16000000/resident"):
     expect(name in names, f"--list lacks {name}")
 

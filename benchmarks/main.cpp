@@ -38,7 +38,8 @@ struct SelectedSuite {
 std::vector<SelectedSuite> select(const Options& options) {
   const std::regex filter(options.filter, std::regex::ECMAScript | std::regex::optimize);
   std::vector<SelectedSuite> suites;
-  for (Suite (*make)() : {chain_suite, dispatch_suite, elementwise_suite, reduce_suite, matmul_suite}) {
+  for (Suite (*make)() :
+       {chain_suite, dispatch_suite, elementwise_suite, reduce_suite, matmul_suite, matmul_cache_suite}) {
     Suite suite = make();
     SelectedSuite selected{suite.name, {}};
     for (Group& group : suite.groups) {

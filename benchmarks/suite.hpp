@@ -63,6 +63,7 @@ struct Suite {
 Suite chain_suite();
 Suite dispatch_suite();
 Suite elementwise_suite();
+Suite matmul_cache_suite();
 Suite matmul_suite();
 Suite reduce_suite();
 

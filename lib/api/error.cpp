@@ -13,6 +13,8 @@ const char* to_string(Errc code) noexcept {
     case Errc::shape_mismatch: return "shape_mismatch";
     case Errc::size_overflow: return "size_overflow";
     case Errc::limit_exceeded: return "limit_exceeded";
+    case Errc::not_found: return "not_found";
+    case Errc::already_exists: return "already_exists";
     case Errc::invalid_tensor: return "invalid_tensor";
     case Errc::foreign_tensor: return "foreign_tensor";
     case Errc::stale_tensor: return "stale_tensor";

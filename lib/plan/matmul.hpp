@@ -44,7 +44,7 @@ struct MatmulSelection {
   std::uint32_t vectorized = 0;
   MatmulTile tile{};          // of C, per workgroup; with `subgroup` per subgroup
   std::uint64_t groups = 0;   // of one dispatch over one slice of k
-  std::uint64_t k_chunk = 0;  // of k, per dispatch; a multiple of 4 unless it is all of k
+  std::uint64_t k_chunk = 0;  // of k, per dispatch; whole vec4s, of floats or packed weights, unless it is all of k
   // Of k, side by side in one dispatch, and what each of them has of it. Where there are several, each
   // writes a C of its own, and the combine kernel adds these up.
   std::uint32_t slices = 1;

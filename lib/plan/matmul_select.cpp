@@ -61,8 +61,8 @@ bool fits_range(std::uint64_t rows, std::uint64_t columns, const Traits& traits)
   return columns == 0 || rows <= traits.max_storage_range / sizeof(float) / columns;
 }
 
-// Elements of W in 16 bytes.
-std::uint32_t weight_chunk(DType type) {
+// Elements of W that 16 bytes hold, which kernels take at a time: weight_chunk of weights.glsl.
+std::uint32_t chunk_elements(DType type) {
   switch (type) {
     case DType::f32: return 4;
     case DType::f16:
@@ -73,18 +73,22 @@ std::uint32_t weight_chunk(DType type) {
   return 4;
 }
 
-// The largest chunk of k whose loops stay within the device's allowance: a multiple of 32, so that it begins
-// where weights of any type can be taken up, or of 4 where that is too long.
+// The largest chunk of k whose loops stay within the device's allowance. Whole blocks of quantized weights, or
+// where not even one of these is allowed, whole units.
 template <class Iterations>
-std::uint64_t chunk_of(std::uint64_t k, const Traits& traits, Iterations iterations) {
+std::uint64_t chunk_of(std::uint64_t k, const Traits& traits, Iterations iterations, std::uint64_t unit = 4) {
+  constexpr std::uint64_t block = 32;
   // The last chunk may be any shorter, and costs more where elements past a multiple of 4 go one by one.
   auto too_long = [&](std::uint64_t count) {
     return iterations(static_cast<std::uint32_t>(count)) > traits.max_loop_iterations;
   };
-  if (k <= 4 || !too_long(k)) return k;
-  std::uint64_t chunk = k / 4 * 4;
-  while (chunk > 4 && (too_long(chunk) || too_long(chunk - 1))) chunk = (chunk / 2 + 3) / 4 * 4;
-  return chunk > 32 ? chunk / 32 * 32 : chunk;
+  if (k <= unit || !too_long(k)) return k;
+  auto round_up = [](std::uint64_t count, std::uint64_t to) { return (count + to - 1) / to * to; };
+  std::uint64_t chunk = k > block ? k / block * block : k / unit * unit;
+  while (chunk > unit && (too_long(chunk) || too_long(chunk - 1))) {
+    chunk = round_up(chunk / 2, chunk / 2 > block ? block : unit);
+  }
+  return chunk;
 }
 
 std::uint64_t tiles_of(const MatmulProblem& p, const MatmulTile& tile) {
@@ -128,7 +132,8 @@ MatmulSelection naive(const MatmulProblem& p, const Traits& traits, const char* 
   s.group_x = std::min(16u, std::bit_floor(traits.max_group_invocations));
   s.group_y = std::max(1u, std::min(16u, std::bit_floor(traits.max_group_invocations) / s.group_x));
   s.tile = matmul_naive_tile(s.group_x, s.group_y);
-  s.k_chunk = chunk_of(p.k, traits, [](std::uint32_t k) { return matmul_naive_iterations(k); });
+  s.k_chunk = chunk_of(
+      p.k, traits, [](std::uint32_t k) { return matmul_naive_iterations(k); }, chunk_elements(p.type));
   return s;
 }
 
@@ -146,7 +151,7 @@ Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const
   g.subgroups = layout == MatmulLayout::nk && traits.subgroup_operations && traits.subgroup_size >= 4;
   g.rows = std::bit_ceil(static_cast<std::uint32_t>(p.m));
   g.columns = 4;
-  g.chunk = weight_chunk(p.type);
+  g.chunk = chunk_elements(p.type);
   // A team has 16 lanes, whose loads are whole cache lines; along k there should be work for all lanes.
   constexpr std::uint32_t team = 16;
   g.group_size = layout == MatmulLayout::nk ? 128u : 256u;
@@ -171,7 +176,7 @@ Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const
                                         std::to_string(traits.max_loop_iterations));
   }
   s.tile = matmul_gemv_tile(layout, s.vectorized, g);
-  s.k_chunk = chunk_of(p.k, traits, iterations);
+  s.k_chunk = chunk_of(p.k, traits, iterations, g.chunk);
   slice(s, p, traits, enough_gemv_groups, layout == MatmulLayout::nk ? 2048 : 512);
   return s;
 }
@@ -190,7 +195,8 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
   s.tiles = *tiles;
   s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
   s.tile = matmul_tiled_tile(tiles->tile_m, tiles->tile_n);
-  s.k_chunk = chunk_of(p.k, traits, [](std::uint32_t k) { return matmul_tiled_iterations(k); });
+  s.k_chunk = chunk_of(
+      p.k, traits, [](std::uint32_t k) { return matmul_tiled_iterations(k); }, chunk_elements(p.type));
   slice(s, p, traits, enough_tiles, 512);
   return s;
 }
@@ -222,9 +228,10 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
   s.columns = layout == MatmulLayout::nk ? std::min(lanes, tile.columns) : tile.columns;
   s.tile = {s.rows, layout == MatmulLayout::nk ? s.columns : 4 * lanes * s.columns};
   s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
-  s.k_chunk = chunk_of(p.k, traits, [&](std::uint32_t k) {
-    return matmul_subgroup_iterations(layout, k, lanes, s.depth, weight_chunk(p.type));
-  });
+  const std::uint32_t chunk = chunk_elements(p.type);
+  s.k_chunk = chunk_of(
+      p.k, traits, [&](std::uint32_t k) { return matmul_subgroup_iterations(layout, k, lanes, s.depth, chunk); },
+      chunk);
   return s;
 }
 

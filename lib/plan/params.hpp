@@ -194,8 +194,8 @@ constexpr std::uint32_t matmul_gemv_shared_bytes(MatmulLayout layout, std::uint3
 }
 
 // subgroup_nk and subgroup_kn: a subgroup computes a tile, without shared memory. With W[n,k] the lanes run
-// along k, a vec4 each. With B[k,n] they run along n, `vectors` vec4s each, and elements of A are
-// broadcast, `depth` of them at a time.
+// along k, a vec4 each, of floats or of words with `chunk` weights in all. With B[k,n] they run along n,
+// `vectors` vec4s each, and elements of A are broadcast, `depth` of them at a time.
 
 inline constexpr std::uint32_t matmul_subgroup_min_lanes = 4;
 inline constexpr std::uint32_t matmul_subgroup_max_rows = 8;

@@ -147,6 +147,15 @@ Result<ValueId> Graph::upload(Span<const float> data, const Shape& shape) {
   return id;
 }
 
+Result<ValueId> Graph::input(const Shape& shape) {
+  if (Error e = check_size("input", shape)) return e;
+  Value value;
+  value.shape = shape;
+  values_.push_back(value);
+  uploads_.push_back({static_cast<ValueId>(values_.size() - 1), nullptr});
+  return uploads_.back().value;
+}
+
 ValueId Graph::import(const Shape& shape, ResourceId resource) {
   Value value;
   value.shape = shape;

@@ -102,7 +102,7 @@ const char* name(const Node& node) noexcept;
 
 struct Upload {
   ValueId value;
-  std::unique_ptr<float[]> data;  // null for a value without elements
+  std::unique_ptr<float[]> data;  // null for a value without elements, and for input()
 };
 
 /// The recording of one batch. Every method checks its input completely and changes nothing on
@@ -113,6 +113,8 @@ class Graph {
   explicit Graph(std::uint64_t max_value_bytes) : max_value_bytes_(max_value_bytes) {}
 
   Result<ValueId> upload(Span<const float> data, const Shape& shape);
+  /// An upload whose data whoever runs the plan brings along.
+  Result<ValueId> input(const Shape& shape);
   ValueId import(const Shape& shape, ResourceId resource);
   /// Its parts are the resources from `first` on.
   ValueId import_weight(const Shape& shape, DType dtype, ResourceId first, std::uint64_t part_rows);

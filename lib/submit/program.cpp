@@ -4,6 +4,7 @@
 #include "vk/context.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -35,36 +36,43 @@ Program::Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resource
 Program::~Program() { release_commands(); }
 
 Result<std::unique_ptr<Program>> Program::create(std::shared_ptr<vk::Context> context, plan::Plan plan,
-                                                 Resources resources, encode::Use use) {
+                                                 Resources resources, encode::Use use, const SharedMemory& shared) {
   std::unique_ptr<Program> self(new Program(std::move(context), std::move(plan), std::move(resources), use));
-  if (Error e = self->allocate()) return e;
+  if (Error e = self->allocate(shared)) return e;
   if (Error e = self->encode()) return e;
   return self;
 }
 
-Error Program::allocate() {
+Error Program::allocate(const SharedMemory& shared) {
   vk::Memory& memory = context_->memory();
-  auto reserve = [&](std::shared_ptr<vk::Allocation>& into, std::uint64_t bytes, vk::MemoryUse use,
-                     const char* name) -> Error {
+  auto reserve = [&](std::shared_ptr<vk::Allocation>& into, std::uint64_t bytes, vk::MemoryUse use, const char* name,
+                     const std::shared_ptr<vk::Allocation>& given) -> Error {
     if (bytes == 0) return {};
+    if (given) {
+      assert(given->bytes() >= bytes);
+      into = given;
+      return {};
+    }
     auto made = memory.allocate(context_, bytes, use, name);
     if (!made) return made.error();
     into = std::move(*made);
     ++stats_.allocations;
     return {};
   };
-  if (Error e = reserve(arena_, plan_.arena_bytes, vk::MemoryUse::device, "brontes arena")) return e;
+  if (Error e = reserve(arena_, plan_.arena_bytes, vk::MemoryUse::device, "brontes arena", shared.arena)) return e;
   stats_.dropped_operations = plan_.dropped_operations;
   stats_.fused_operations = plan_.fused_operations;
   stats_.arena_bytes = plan_.arena_bytes;
   stats_.arena_bytes_without_reuse = plan_.arena_bytes_without_reuse;
-  if (Error e =
-          reserve(addresses_, encode::address_bytes(*context_, plan_), vk::MemoryUse::uniform, "brontes addresses")) {
+  if (Error e = reserve(addresses_, encode::address_bytes(*context_, plan_), vk::MemoryUse::uniform,
+                        "brontes addresses", nullptr)) {
     return e;
   }
   if (memory.mapped()) return {};
-  if (Error e = reserve(staging_, plan_.upload_bytes, vk::MemoryUse::upload, "brontes staging")) return e;
-  return reserve(readback_, plan_.readback_bytes(), vk::MemoryUse::readback, "brontes readback");
+  if (Error e = reserve(staging_, plan_.upload_bytes, vk::MemoryUse::upload, "brontes staging", shared.staging)) {
+    return e;
+  }
+  return reserve(readback_, plan_.readback_bytes(), vk::MemoryUse::readback, "brontes readback", shared.readback);
 }
 
 Error Program::encode() {

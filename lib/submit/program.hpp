@@ -19,6 +19,14 @@ namespace brontes::submit {
 /// Adds the counts of execution.
 void add(BatchStats& stats, const BatchStats& more);
 
+/// Memory that several programs use in turn, each piece at least as large as their plans ask for. Where one is
+/// null, a program allocates its own.
+struct SharedMemory {
+  std::shared_ptr<vk::Allocation> arena;
+  std::shared_ptr<vk::Allocation> staging;
+  std::shared_ptr<vk::Allocation> readback;
+};
+
 /// Destroying a Program whose work is in flight is safe and does not wait: its memory and pools are
 /// set aside until then.
 ///
@@ -28,9 +36,10 @@ class Program {
   using Resources = std::vector<std::shared_ptr<vk::Allocation>>;
 
   /// Allocates and encodes. `resources` are what the plan's resource ids mean; null where only empty
-  /// values lie.
+  /// values lie. Whoever gives `shared` memory sees to it that programs use it one after the other, from
+  /// write() to read().
   static Result<std::unique_ptr<Program>> create(std::shared_ptr<vk::Context> context, plan::Plan plan,
-                                                 Resources resources, encode::Use use);
+                                                 Resources resources, encode::Use use, const SharedMemory& shared = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -61,7 +70,7 @@ class Program {
 
  private:
   Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resources resources, encode::Use use);
-  Error allocate();
+  Error allocate(const SharedMemory& shared);
   Error encode();
   void release_commands();
 

@@ -210,6 +210,51 @@ TEST_CASE_METHOD(DeviceTest, "whichever Vulkan call of a Buffer fails, the error
   }
 }
 
+TEST_CASE_METHOD(DeviceTest, "whichever Vulkan call of a MatmulCache fails, its weights stay and a retry succeeds",
+                 "[faults][matmul_cache]") {
+  const Spy spy;
+  const std::vector<float> w{1, 2, 3, 4};
+  const std::vector<float> ones(200, 1.0f);
+  for (bool staged : {false, true}) {
+    const Device device = open_device(staged_options(staged));
+    bool finished = false;
+    for (std::uint64_t call = 0; call < 200 && !finished; ++call) {
+      MatmulCache cache(device);
+      REQUIRE_OK(cache.upload_weight("w", w, 2, 2));
+      std::vector<float> y(2);
+      REQUIRE_OK(cache.matmul("w", Span<const float>(ones.data(), 2), y, 1));
+
+      // A weight comes, another is replaced, and the buffers grow.
+      std::vector<float> many(200);
+      const auto work = [&]() -> Error {
+        if (Error e = cache.contains("v") ? Error() : cache.upload_weight("v", w, 1, 4, DType::f16)) return e;
+        if (Error e = cache.replace_weight("v", w, 2, 2, DType::f32, std::vector<float>{10, 20})) return e;
+        return cache.matmul("v", ones, many, 100);
+      };
+      spy.fail(nullptr, call, out_of_device_memory);
+      const Error error = work();
+      const char* failed = spy.failed();
+      spy.reset();
+      finished = failed == nullptr;
+      INFO((staged ? "staged" : "mapped") << " memory, call " << call << ": " << (finished ? "none" : failed));
+      INFO(error.message);
+      if (error) {
+        CHECK_FALSE(finished);
+        CHECK(error.code == Errc::out_of_memory);
+        CHECK(contains(error.message, "'v'"));
+      }
+      REQUIRE(cache.contains("w"));
+      REQUIRE_OK(cache.matmul("w", Span<const float>(ones.data(), 2), y, 1));
+      CHECK(y == std::vector<float>{3, 7});
+      REQUIRE_OK(work());
+      CHECK(many[198] == 13.0f);
+      CHECK(many[199] == 27.0f);
+      for (const std::string& message : take_messages()) FAIL_CHECK("validation: " << message);
+    }
+    CHECK(finished);
+  }
+}
+
 TEST_CASE_METHOD(DeviceTest, "a lost device is reported as device_lost", "[faults]") {
   const Spy spy;
   for (const char* function : {"vkQueueSubmit", "vkWaitSemaphores"}) {

@@ -116,12 +116,11 @@ TEST_CASE_METHOD(DeviceTest, "gemv and tiled read weights of every type, whole a
       // Quantized rows are whole blocks; the others may end anywhere.
       const bool blocks = type == DType::q8_0 || type == DType::q4_0;
       const std::vector<std::uint64_t> depths =
-          blocks ? std::vector<std::uint64_t>{32, 96} : std::vector<std::uint64_t>{31, 36, 64};
+          blocks ? std::vector<std::uint64_t>{96} : std::vector<std::uint64_t>{31, 36};
       for (const std::uint64_t k : depths) {
         check_weight(device, {MatmulKernel::gemv, 1, k, 37, type});
         check_weight(device, {MatmulKernel::gemv, 7, k, 37, type});
-        check_weight(device, {MatmulKernel::tiled, 10, k, 37, type});
-        check_weight(device, {MatmulKernel::tiled, 10, k, 40, type});
+        check_weight(device, {MatmulKernel::tiled, 10, k, k == 36 ? 40u : 37u, type});
       }
     }
   }

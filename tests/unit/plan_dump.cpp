@@ -127,7 +127,7 @@ TEST_CASE("dump: a layer of an MLP without fusion", "[plan][dump]") {
   CHECK(r.plan(plain) == R"(
 plan: 3 ops, 3 dispatches, 2 barriers, arena 18688 bytes
 upload %2 [48] at 0
-#0 matmul_tiled matmul 32x64x48 nk %0, %1 -> %3 groups 6x1x1
+#0 matmul_tiled matmul 32x64x48 nk %0, %1 -> %3 groups 1x1x1
 barrier RAW on %3 #0 -> #1
 #1 elementwise add %3, %2 -> %4 groups 3x1x1
 barrier RAW on %4 #1 -> #2
@@ -354,9 +354,9 @@ TEST_CASE("dump: an MLP is one dispatch per layer", "[plan][dump]") {
 plan: 5 ops, 2 dispatches, 1 barriers, arena 8704 bytes
 upload %2 [48] at 0
 upload %7 [16] at 256
-#0 matmul_tiled matmul+add+gelu 32x64x48 nk %0, %1, %2 -> %5 groups 6x1x1
+#0 matmul_tiled matmul+add+gelu 32x64x48 nk %0, %1, %2 -> %5 groups 1x1x1
 barrier RAW on %5 #0 -> #1
-#1 matmul_tiled matmul+add 32x48x16 nk %5, %6, %7 -> %9 groups 2x1x1
+#1 matmul_tiled matmul+add 32x48x16 nk %5, %6, %7 -> %9 groups 1x1x1
 read %9 [32, 16] at 512
 )");
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace brontes;
@@ -263,6 +264,22 @@ TEST_CASE("an allowance too small for any chunk still ends, four at a time", "[p
       REQUIRE(s);
       CHECK(s->k_chunk >= 4);
       CHECK(s->k_chunk % 4 == 0);
+    }
+  }
+}
+
+TEST_CASE("k of packed weights is split between vec4s of words", "[plan][matmul]") {
+  plan::Traits traits = cpu_driver();
+  for (const auto& [type, chunk] : {std::pair{DType::f32, 4u}, std::pair{DType::f16, 8u}, std::pair{DType::bf16, 8u},
+                                    std::pair{DType::q8_0, 16u}, std::pair{DType::q4_0, 32u}}) {
+    for (const std::uint64_t loops : {1u, 16u, 24u, 100u}) {
+      traits.max_loop_iterations = loops;
+      for (const std::uint64_t k : {32u, 96u, 2080u, 40032u}) {
+        const auto s = select_matmul({1, k, 5, Layout::nk, type}, traits, MatmulKernel::subgroup);
+        REQUIRE(s);
+        CHECK((s->k_chunk == k || s->k_chunk % chunk == 0));
+        CHECK(s->k_chunk != 0);
+      }
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
 #include <brontes/matmul.hpp>
+#include <brontes/matmul_cache.hpp>
 #include <brontes/ops.hpp>
 #include <brontes/pipeline_cache.hpp>
 #include <brontes/program.hpp>

@@ -28,6 +28,8 @@ enum class Errc : std::uint8_t {
   shape_mismatch,    ///< the operands' shapes, or data and shape, do not fit each other
   size_overflow,     ///< a size that does not fit in 64 bits
   limit_exceeded,    ///< larger than this device can do; the message names the limit
+  not_found,         ///< no weight has that name
+  already_exists,    ///< a weight has that name; replacing is another call
 
   // Tensor handles.
   invalid_tensor,  ///< a default-constructed Tensor, or one returned by an op that failed
