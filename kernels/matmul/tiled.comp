@@ -47,18 +47,22 @@ const bool vector_n = (vectorized & 2u) != 0u;
 #define CARRIED_LINE(l) ((local + l * group_size) / (tile_n / 4u))
 #define CARRIED_COLUMN(l) ((local + l * group_size) % (tile_n / 4u) * 4u)
 
-// Elements k .. k + 3 of a row of W that is not f32.
-vec4 weight_four(uint row, uint k) {
-  if (!vector_k) return vec4(weight1(row, k), weight1(row, k + 1u), weight1(row, k + 2u), weight1(row, k + 3u));
-  uint i = row * weight_row_words();
+// Elements k + ahead to k + ahead + 3 of a row of W that is not f32, where `at` is the word of `ahead`. Of
+// quantized rows, k is a multiple of 8, and `ahead` 0 or 4.
+vec4 weight_four(uint row, uint at, uint k, uint ahead) {
   if (b_type == type_q4_0) {
-    uint word = loadw1(b, i + k / 8u) >> (k % 8u * 4u);
+    uint word = loadw1(b, at + k / 8u) >> ahead * 4u;
     return weight_decode(uvec4(word), 0u) * weight_scale(row, k);
   }
-  if (b_type == type_q8_0) return weight_decode(uvec4(loadw1(b, i + k / 4u)), 0u) * weight_scale(row, k);
-  i += k / 2u;
-  return weight_decode(uvec4(loadw1(b, i), loadw1(b, i + 1u), 0u, 0u), 0u);
+  if (b_type == type_q8_0) return weight_decode(uvec4(loadw1(b, at + k / 4u)), 0u) * weight_scale(row, k);
+  if (vector_k) {
+    uint i = at + k / 2u;
+    return weight_decode(uvec4(loadw1(b, i), loadw1(b, i + 1u), 0u, 0u), 0u);
+  }
+  k += ahead;
+  return vec4(weight1(row, k), weight1(row, k + 1u), weight1(row, k + 2u), weight1(row, k + 3u));
 }
+const uint elements_per_word = b_type == type_q4_0 ? 8u : b_type == type_q8_0 ? 4u : 2u;
 
 // Rows and columns past the end repeat the last one: their products go nowhere.
 #define BEGIN(l)                                                                                       \
@@ -70,6 +74,7 @@ vec4 weight_four(uint row, uint k) {
     b_at[l] = uvec4(min(first_column + CARRIED_ROW(l), params.n_count - 1u));                          \
     if (b_type == type_f32) b_at[l].x = b_at[l].x * params.k + CARRIED_K(l);                           \
     if (b_type == type_f32 && vector_k) b_at[l].x /= 4u;                                               \
+    if (b_type != type_f32) b_at[l].y = b_at[l].x * weight_row_words() + CARRIED_K(l) / elements_per_word; \
   } else {                                                                                             \
     b_into[l] = CARRIED_LINE(l) * (tile_n / 4u) + (CARRIED_COLUMN(l) / 4u ^ (CARRIED_LINE(l) & 4u));     \
   }                                                                                                    \
@@ -89,7 +94,7 @@ vec4 weight_four(uint row, uint k) {
 #define FETCH_B(l)                                                                                       \
   if (b_layout == layout_nk) {                                                                           \
     if (b_type != type_f32)                                                                              \
-      carried_b[l] = weight_four(b_at[l].x, k + CARRIED_K(l));                                           \
+      carried_b[l] = weight_four(b_at[l].x, b_at[l].y, k, CARRIED_K(l));                                 \
     else if (vector_k)                                                                                   \
       carried_b[l] = load4(b, b_at[l].x + k / 4u);                                                       \
     else                                                                                                 \

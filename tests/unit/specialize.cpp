@@ -88,7 +88,6 @@ std::vector<std::uint32_t> choices(const kernels::SpecConstant& c) {
   if (name == "b_type") return {0, 1, 2, 3, 4};
   if (name == "teams") return {1, 4, 16};
   if (name == "tile_m" || name == "tile_n") return {32, 64, 128};
-  if (name == "tile_k") return {8, 16, 32};
   if (name == "micro_m" || name == "micro_n") return {4, 8};
   if (name == "step_count") return {0, 1, 2, 3, 4};
   if (name.compare(0, 4, "mode") == 0) return {0, 1, 2, 3, 4, 5};
