@@ -113,23 +113,42 @@ Error Context::start(const DeviceOptions& options, kernels::AccessMode access, V
   return open_cache(options.pipeline_cache);
 }
 
-Error Context::open_cache(const PipelineCacheOptions& options) {
-  cache_identity_.vendor_id = physical_.info.vendor_id;
-  cache_identity_.device_id = physical_.info.device_id;
-  cache_identity_.driver_id = static_cast<std::uint32_t>(physical_.driver_id);
-  cache_identity_.driver_version = physical_.info.driver_version;
-  cache_identity_.pipeline_cache_uuid = physical_.pipeline_cache_uuid;
-  cache_identity_.device_uuid = physical_.info.uuid;
-  cache_identity_.driver_uuid = physical_.driver_uuid;
+namespace {
 
-  CacheLoad loaded;
+FileIdentity identity_of(const PhysicalDevice& device) {
+  FileIdentity identity;
+  identity.vendor_id = device.info.vendor_id;
+  identity.device_id = device.info.device_id;
+  identity.driver_id = static_cast<std::uint32_t>(device.driver_id);
+  identity.driver_version = device.info.driver_version;
+  identity.pipeline_cache_uuid = device.pipeline_cache_uuid;
+  identity.device_uuid = device.info.uuid;
+  identity.driver_uuid = device.driver_uuid;
+  return identity;
+}
+
+PipelineCacheState state_of(FileState file) {
+  switch (file) {
+    case FileState::missing: return PipelineCacheState::cold;
+    case FileState::loaded: return PipelineCacheState::warm;
+    case FileState::rejected: break;
+  }
+  return PipelineCacheState::rejected;
+}
+
+}  // namespace
+
+Error Context::open_cache(const PipelineCacheOptions& options) {
+  FileLoad loaded;
   if (!options.enabled) {
     cache_status_.note = "disabled by DeviceOptions";
   } else {
-    cache_status_.path = options.path.empty() ? default_cache_path(cache_identity_, cache_status_.note) : options.path;
+    const FileIdentity identity = identity_of(physical_);
+    cache_status_.path =
+        options.path.empty() ? default_path(pipeline_cache_file, identity, cache_status_.note) : options.path;
     if (!cache_status_.path.empty()) {
-      loaded = load_cache(cache_status_.path, cache_identity_);
-      cache_status_.state = loaded.state;
+      loaded = load_file(pipeline_cache_file, cache_status_.path, identity);
+      cache_status_.state = state_of(loaded.state);
       cache_status_.note = loaded.note;
       cache_status_.bytes_loaded = loaded.payload.size();
       save_on_close_ = options.save_on_close;
@@ -146,7 +165,7 @@ Error Context::save_cache() {
   const std::uint64_t created = pipelines_.created;
   auto data = pipelines_.cache_data();
   if (!data) return data.error();
-  if (Error e = vk::save_cache(cache_status_.path, cache_identity_, *data)) return e;
+  if (Error e = save_file(pipeline_cache_file, cache_status_.path, identity_of(physical_), *data)) return e;
   pipelines_saved_ = created;
   return {};
 }

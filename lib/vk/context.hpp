@@ -4,8 +4,8 @@
 #include "plan/program.hpp"
 #include "plan/traits.hpp"
 #include "submit/queue.hpp"
-#include "vk/cache_file.hpp"
 #include "vk/handle.hpp"
+#include "vk/keyed_file.hpp"
 #include "vk/loader.hpp"
 #include "vk/memory.hpp"
 #include "vk/physical_device.hpp"
@@ -80,7 +80,6 @@ class Context : public std::enable_shared_from_this<Context> {
   Recycler recycler_;
   plan::ProgramSet programs_;
   PipelineCacheStatus cache_status_;
-  CacheIdentity cache_identity_;
   std::atomic<std::uint64_t> pipelines_saved_{0};
   bool save_on_close_ = false;
 };
