@@ -137,7 +137,8 @@ struct Bench {
 bool same(const plan::Plan& a, const plan::Plan& b) {
   return std::equal(a.dispatches.begin(), a.dispatches.end(), b.dispatches.begin(), b.dispatches.end(),
                     [](const plan::Dispatch& x, const plan::Dispatch& y) {
-                      return x.kernel == y.kernel && x.constants == y.constants && x.groups == y.groups;
+                      return x.kernel == y.kernel && x.constants == y.constants && x.groups == y.groups &&
+                             x.push == y.push;
                     });
 }
 
@@ -202,7 +203,6 @@ class Tuner {
   // Adds the variant to the candidates if it can run, differs from the default and is no hopeless case.
   Error consider(const MatmulShape& shape, MatmulForce choice, const plan::Plan& default_plan, double default_once,
                  std::vector<Candidate>& candidates) {
-    if (choice.kernel == MatmulKernel::gemv && shape.m != 1) return {};
     const auto key = std::tuple(choice.kernel, choice.variant, shape.layout);
     if (slow_to_build_.count(key) != 0) return {};
     if (!plan::select_matmul({shape.m, shape.k, shape.n, shape.layout}, bench_.traits(), choice)) return {};

@@ -81,7 +81,7 @@ class Hash {
 // Whether it means anything in this build; the device may still refuse it.
 bool exists(const MatmulForce& choice, Layout layout) {
   if (choice.kernel == MatmulKernel::automatic) return choice.variant == 0;
-  return choice.variant <= matmul_variants(choice.kernel, layout);
+  return choice.variant != 0 && choice.variant <= matmul_variants(choice.kernel, layout);
 }
 
 using KernelSet = std::bitset<kernels::count>;

@@ -272,6 +272,7 @@ TEST_CASE("a table that is cut, too long or says nothing sensible is refused", "
   CHECK(contains(with(entry + 28, {0, 0, 0xc0, 0x7f}), "damaged"));   // a gain of NaN
   CHECK(contains(with(entry + 28, {0, 0, 0x80, 0x7f}), "damaged"));   // of infinity
   CHECK(contains(with(entry + 28, {0, 0, 0, 0}), "damaged"));         // of 0
+  CHECK(contains(with(entry + 27, {0}), "damaged"));                  // every kernel has one
   CHECK(with(entry + 27, {1}) == "accepted");
 }
 
