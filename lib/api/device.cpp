@@ -61,4 +61,6 @@ PipelineCacheStatus Device::pipeline_cache() const { return context_->cache_stat
 
 Error Device::save_pipeline_cache() const { return context_->save_cache(); }
 
+TuningStatus Device::tuning() const { return context_->tuning_status(); }
+
 }  // namespace brontes

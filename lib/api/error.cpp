@@ -1,5 +1,6 @@
 #include <brontes/error.hpp>
 #include <brontes/pipeline_cache.hpp>
+#include <brontes/tuning_file.hpp>
 #include <brontes/version.hpp>
 
 namespace brontes {
@@ -39,6 +40,17 @@ const char* to_string(PipelineCacheState state) noexcept {
     case PipelineCacheState::cold: return "cold";
     case PipelineCacheState::warm: return "warm";
     case PipelineCacheState::rejected: return "rejected";
+  }
+  return "unknown";
+}
+
+const char* to_string(TuningState state) noexcept {
+  switch (state) {
+    case TuningState::off: return "off";
+    case TuningState::none: return "none";
+    case TuningState::loaded: return "loaded";
+    case TuningState::measured: return "measured";
+    case TuningState::rejected: return "rejected";
   }
   return "unknown";
 }

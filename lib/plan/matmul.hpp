@@ -25,10 +25,13 @@ struct MatmulProblem {
   bool batch_invariant = false;  // as in BatchOptions
 };
 
+struct TunedMatmul;
+
 /// A kernel with every number it needs.
 struct MatmulSelection {
   MatmulKernel kernel = MatmulKernel::naive;
   const char* reason = "";
+  const TunedMatmul* tuned = nullptr;  // the measurement that spoke for this shape, of Traits::tuning
   // naive
   std::uint32_t group_x = 0, group_y = 0;
   // gemv
@@ -58,13 +61,16 @@ struct MatmulForce {
 
   MatmulForce() = default;
   MatmulForce(MatmulKernel which, std::size_t of_them = 0) : kernel(which), variant(of_them) {}
+
+  friend bool operator==(const MatmulForce&, const MatmulForce&) = default;
 };
 
 /// Vetted sets of numbers of a kernel.
 std::size_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept;
 
 /// `forced` other than automatic is obeyed wherever the kernel can do the shape; a device too small
-/// for it gets Errc::unsupported.
+/// for it gets Errc::unsupported. Else what was measured on the device counts, where it can be used, and
+/// then the shipped defaults.
 Result<MatmulSelection> select_matmul(const MatmulProblem& problem, const Traits& traits, MatmulForce forced = {});
 
 /// For explain_matmul(): also covers products with nothing to compute.

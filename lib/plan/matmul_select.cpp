@@ -1,9 +1,11 @@
 #include "plan/matmul.hpp"
 
 #include "plan/plan.hpp"  // fold(), fill_groups()
+#include "plan/tuning.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 
 namespace brontes {
 
@@ -278,6 +280,39 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
   return naive(p, traits, "no tile fits this device's workgroups");
 }
 
+// What was measured, where it works on this device, or else the default.
+Result<MatmulSelection> choose_measured(const MatmulProblem& p, const Traits& traits) {
+  // Measurements differ by m.
+  if (traits.tuning == nullptr || p.batch_invariant) return choose(p, traits, {});
+  const TunedMatmul* tuned = find(*traits.tuning, p, traits.access);
+  if (tuned != nullptr && tuned->choice.kernel != MatmulKernel::automatic &&
+      tuned->choice.variant <= matmul_variants(tuned->choice.kernel, p.layout)) {
+    auto selection = choose(p, traits, tuned->choice);
+    if (selection) {
+      selection->reason = "measured on this device";
+      selection->tuned = tuned;
+      return selection;
+    }
+  }
+  auto selection = choose(p, traits, {});
+  if (selection && tuned != nullptr && tuned->choice.kernel == MatmulKernel::automatic) selection->tuned = tuned;
+  return selection;
+}
+
+// What the measurement says, behind the selection's reason.
+std::string figures(const TunedMatmul& tuned) {
+  auto matrix = [](std::uint64_t rows, std::uint64_t columns) {
+    return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]";
+  };
+  const std::string product = matrix(tuned.m, tuned.k) + " x " + matrix(tuned.k, tuned.n);
+  if (tuned.choice.kernel == MatmulKernel::automatic) {
+    return "; measured on this device: nothing was faster at " + product;
+  }
+  char gain[32];
+  std::snprintf(gain, sizeof gain, "%.2f", static_cast<double>(tuned.gain));
+  return ": " + std::string(gain) + " times as fast as the default at " + product;
+}
+
 }  // namespace
 
 std::size_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept {
@@ -292,7 +327,7 @@ std::size_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept {
 }
 
 Result<MatmulSelection> select_matmul(const MatmulProblem& p, const Traits& traits, MatmulForce forced) {
-  auto selection = choose(p, traits, forced);
+  auto selection = forced.kernel == MatmulKernel::automatic ? choose_measured(p, traits) : choose(p, traits, forced);
   if (selection) {
     selection->groups = (tiles_of(p, selection->tile) + selection->subgroups - 1) / selection->subgroups;
     if (selection->k_slice == 0) selection->k_slice = selection->k_chunk;
@@ -328,6 +363,7 @@ MatmulChoice explain(const MatmulProblem& p, const Traits& traits, MatmulForce f
   const std::uint64_t chunks = (p.k + selection->k_chunk - 1) / selection->k_chunk;
   choice.dispatches = static_cast<std::uint32_t>(selection->slices > 1 ? 2 * chunks : chunks);
   choice.reason = selection->reason;
+  if (selection->tuned != nullptr) choice.reason += figures(*selection->tuned);
   if (selection->slices > 1) {
     choice.reason += "; k is split into " + std::to_string(selection->slices) +
                      " slices side by side, which a second dispatch adds up, because " +

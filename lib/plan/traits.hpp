@@ -8,6 +8,8 @@
 
 namespace brontes::plan {
 
+struct Tuning;
+
 struct Traits {
   std::array<std::uint32_t, 3> max_group_count{65535, 65535, 65535};
   std::uint32_t max_group_invocations = 128;  // and per axis x
@@ -25,6 +27,8 @@ struct Traits {
   /// Loop iterations one invocation may make in all. Mesa 22's lavapipe silently ends loops at
   /// about 65535, so the planner keeps below it.
   std::uint64_t max_loop_iterations = ~std::uint64_t{0};
+  /// What was measured on this device, if anything was.
+  const Tuning* tuning = nullptr;
 };
 
 }  // namespace brontes::plan

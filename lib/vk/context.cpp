@@ -7,7 +7,7 @@
 namespace brontes::vk {
 
 Context::Context(const DeviceOptions& options)
-    : pipelines_(*this), queue_(*this), recycler_(*this), programs_(options.max_fused_programs) {}
+    : options_(options), pipelines_(*this), queue_(*this), recycler_(*this), programs_(options.max_fused_programs) {}
 
 Result<std::shared_ptr<Context>> Context::open(const DeviceOptions& options) {
   auto instance = Instance::create(options);
@@ -27,12 +27,13 @@ Result<std::shared_ptr<Context>> Context::open(const DeviceOptions& options) {
   std::shared_ptr<Context> self(new Context(options));
   self->instance_ = *instance;
   self->physical_ = (*devices)[*chosen];
-  auto access = choose_access(self->physical_, options.access);
+  self->load_tuning();
+  auto access = self->choose_access();
   if (!access) return access.error();
   if (Error e = self->create_device(*access)) return e;
   VkQueue queue = VK_NULL_HANDLE;
   self->device_.table.vkGetDeviceQueue(self->device_.handle, self->physical_.queue_family, 0, &queue);
-  if (Error e = self->start(options, *access, queue)) return e;
+  if (Error e = self->start(*access, queue)) return e;
   return self;
 }
 
@@ -54,11 +55,12 @@ Result<std::shared_ptr<Context>> Context::adopt(const vulkan::ExternalDevice& ad
   }
   self->physical_.queue_family = adopted.queue_family;
   self->physical_.buffer_device_address &= adopted.buffer_device_address;
-  auto access = choose_access(self->physical_, options.access);
+  self->load_tuning();
+  auto access = self->choose_access();
   if (!access) return access.error();
   self->device_.handle = adopted.device;
   if (Error e = self->load_table()) return e;
-  if (Error e = self->start(options, *access, adopted.queue)) return e;
+  if (Error e = self->start(*access, adopted.queue)) return e;
   return self;
 }
 
@@ -96,8 +98,8 @@ Error Context::load_table() {
   return {};
 }
 
-Error Context::start(const DeviceOptions& options, kernels::AccessMode access, VkQueue queue) {
-  traits_ = traits_of(physical_, options.simulate);
+Error Context::start(kernels::AccessMode access, VkQueue queue) {
+  traits_ = traits_of(physical_, options_.simulate);
   traits_.access = access;
   physical_.info.access = static_cast<AccessMode>(static_cast<int>(AccessMode::storage) + static_cast<int>(access));
   physical_.info.max_group_count = traits_.max_group_count;
@@ -105,31 +107,50 @@ Error Context::start(const DeviceOptions& options, kernels::AccessMode access, V
   physical_.info.max_shared_bytes = traits_.max_shared_bytes;
   physical_.info.max_storage_range = traits_.max_storage_range;
   if (Error e = memory_.open(*instance_, physical_.handle, device_.handle, instance_->table.vkGetDeviceProcAddr,
-                             options.simulate.staged_memory, access == kernels::AccessMode::pointer)) {
+                             options_.simulate.staged_memory, access == kernels::AccessMode::pointer)) {
     return e;
   }
   physical_.info.mapped_memory = memory_.mapped();
   if (Error e = queue_.open(queue)) return e;
-  return open_cache(options.pipeline_cache);
+  return open_cache(options_.pipeline_cache);
 }
 
-Error Context::open_cache(const PipelineCacheOptions& options) {
-  cache_identity_.vendor_id = physical_.info.vendor_id;
-  cache_identity_.device_id = physical_.info.device_id;
-  cache_identity_.driver_id = static_cast<std::uint32_t>(physical_.driver_id);
-  cache_identity_.driver_version = physical_.info.driver_version;
-  cache_identity_.pipeline_cache_uuid = physical_.pipeline_cache_uuid;
-  cache_identity_.device_uuid = physical_.info.uuid;
-  cache_identity_.driver_uuid = physical_.driver_uuid;
+namespace {
 
-  CacheLoad loaded;
+FileIdentity identity_of(const PhysicalDevice& device) {
+  FileIdentity identity;
+  identity.vendor_id = device.info.vendor_id;
+  identity.device_id = device.info.device_id;
+  identity.driver_id = static_cast<std::uint32_t>(device.driver_id);
+  identity.driver_version = device.info.driver_version;
+  identity.pipeline_cache_uuid = device.pipeline_cache_uuid;
+  identity.device_uuid = device.info.uuid;
+  identity.driver_uuid = device.driver_uuid;
+  return identity;
+}
+
+PipelineCacheState state_of(FileState file) {
+  switch (file) {
+    case FileState::missing: return PipelineCacheState::cold;
+    case FileState::loaded: return PipelineCacheState::warm;
+    case FileState::rejected: break;
+  }
+  return PipelineCacheState::rejected;
+}
+
+}  // namespace
+
+Error Context::open_cache(const PipelineCacheOptions& options) {
+  FileLoad loaded;
   if (!options.enabled) {
     cache_status_.note = "disabled by DeviceOptions";
   } else {
-    cache_status_.path = options.path.empty() ? default_cache_path(cache_identity_, cache_status_.note) : options.path;
+    const FileIdentity identity = identity_of(physical_);
+    cache_status_.path =
+        options.path.empty() ? default_path(pipeline_cache_file, identity, cache_status_.note) : options.path;
     if (!cache_status_.path.empty()) {
-      loaded = load_cache(cache_status_.path, cache_identity_);
-      cache_status_.state = loaded.state;
+      loaded = load_file(pipeline_cache_file, cache_status_.path, identity);
+      cache_status_.state = state_of(loaded.state);
       cache_status_.note = loaded.note;
       cache_status_.bytes_loaded = loaded.payload.size();
       save_on_close_ = options.save_on_close;
@@ -146,9 +167,103 @@ Error Context::save_cache() {
   const std::uint64_t created = pipelines_.created;
   auto data = pipelines_.cache_data();
   if (!data) return data.error();
-  if (Error e = vk::save_cache(cache_status_.path, cache_identity_, *data)) return e;
+  if (Error e = save_file(pipeline_cache_file, cache_status_.path, identity_of(physical_), *data)) return e;
   pipelines_saved_ = created;
   return {};
+}
+
+namespace {
+
+bool any(const SimulatedLimits& limits) {
+  return limits.max_group_count != 0 || limits.max_group_invocations != 0 || limits.max_shared_bytes != 0 ||
+         limits.max_storage_range != 0 || limits.max_loop_iterations != 0 || limits.subgroup_size != 0 ||
+         limits.no_subgroup_operations || limits.staged_memory;
+}
+
+void count(const plan::Tuning& tuning, TuningStatus& status) {
+  status.shapes = tuning.matmuls.size();
+  status.changed = 0;
+  for (const plan::TunedMatmul& t : tuning.matmuls) {
+    if (t.choice.kernel != MatmulKernel::automatic) ++status.changed;
+  }
+}
+
+}  // namespace
+
+// Before anybody else knows of the Context, hence no lock.
+void Context::load_tuning() {
+  TuningStatus& status = tuning_status_;
+  if (!options_.tuning.enabled) {
+    status.note = "disabled by DeviceOptions";
+    return;
+  }
+  status.state = TuningState::none;
+  const FileIdentity identity = identity_of(physical_);
+  if (any(options_.simulate)) {
+    status.note = "tuning file off: limits are simulated";
+  } else if (!options_.tuning.path.empty()) {
+    status.path = options_.tuning.path;
+  } else if (!options_.pipeline_cache.path.empty()) {
+    status.path = options_.pipeline_cache.path + tuning_file.extension;
+  } else {
+    status.path = default_path(tuning_file, identity, status.note);
+  }
+  if (!status.path.empty()) {
+    const FileLoad file = load_file(tuning_file, status.path, identity);
+    status.note = file.note;
+    if (file.state == FileState::rejected) status.state = TuningState::rejected;
+    if (file.state == FileState::loaded) {
+      auto parsed = plan::parse_tuning(file.payload);
+      if (parsed) {
+        status.state = TuningState::loaded;
+        count(*parsed, status);
+        tunings_.push_back(std::make_unique<const plan::Tuning>(std::move(*parsed)));
+        tuning_ = tunings_.back().get();
+      } else {
+        status.state = TuningState::rejected;
+        status.note = ignored_note(tuning_file, status.path, parsed.error().message);
+      }
+    }
+  }
+  if (!status.note.empty()) instance_->report(Severity::info, status.note);
+}
+
+Result<kernels::AccessMode> Context::choose_access() const {
+  const plan::Tuning* tuning = tuning_;
+  if (options_.access == AccessMode::automatic && tuning != nullptr && tuning->access_compared &&
+      (tuning->access != kernels::AccessMode::pointer || physical_.buffer_device_address)) {
+    return tuning->access;
+  }
+  return vk::choose_access(physical_, options_.access);
+}
+
+plan::Traits Context::traits() const noexcept {
+  plan::Traits traits = traits_;
+  traits.tuning = tuning_.load(std::memory_order_acquire);
+  return traits;
+}
+
+TuningStatus Context::tuning_status() const {
+  const std::lock_guard lock(tuning_mutex_);
+  return tuning_status_;
+}
+
+void Context::use_tuning(plan::Tuning measured) {
+  const std::lock_guard lock(tuning_mutex_);
+  plan::Tuning all = tunings_.empty() ? plan::Tuning() : *tunings_.back();
+  plan::merge(all, std::move(measured));
+  count(all, tuning_status_);
+  tuning_status_.state = TuningState::measured;
+  if (!tuning_status_.path.empty()) tuning_status_.note.clear();
+  tunings_.push_back(std::make_unique<const plan::Tuning>(std::move(all)));
+  tuning_.store(tunings_.back().get(), std::memory_order_release);
+}
+
+Error Context::save_tuning() const {
+  const std::lock_guard lock(tuning_mutex_);
+  if (tuning_status_.path.empty()) return Error(Errc::io, tuning_status_.note);
+  if (tunings_.empty()) return {};
+  return save_file(tuning_file, tuning_status_.path, identity_of(physical_), plan::serialize(*tunings_.back()));
 }
 
 Context::~Context() {

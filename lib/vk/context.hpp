@@ -3,9 +3,10 @@
 
 #include "plan/program.hpp"
 #include "plan/traits.hpp"
+#include "plan/tuning.hpp"
 #include "submit/queue.hpp"
-#include "vk/cache_file.hpp"
 #include "vk/handle.hpp"
+#include "vk/keyed_file.hpp"
 #include "vk/loader.hpp"
 #include "vk/memory.hpp"
 #include "vk/physical_device.hpp"
@@ -16,8 +17,11 @@
 #include <brontes/error.hpp>
 #include <brontes/vulkan.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 namespace brontes::vk {
 
@@ -49,7 +53,11 @@ class Context : public std::enable_shared_from_this<Context> {
   const Instance& instance() const noexcept { return *instance_; }
   const PhysicalDevice& physical() const noexcept { return physical_; }
   const DeviceInfo& info() const noexcept { return physical_.info; }
-  const plan::Traits& traits() const noexcept { return traits_; }
+  /// With the measurements that count now; they live as long as the Context.
+  plan::Traits traits() const noexcept;
+  const DeviceOptions& options() const noexcept { return options_; }
+  /// False where the VkDevice is somebody else's.
+  bool owns_device() const noexcept { return device_.owned; }
 
   Memory& memory() noexcept { return memory_; }
   Pipelines& pipelines() noexcept { return pipelines_; }
@@ -60,16 +68,27 @@ class Context : public std::enable_shared_from_this<Context> {
   PipelineCacheStatus cache_status() const { return cache_status_; }
   Error save_cache();
 
+  TuningStatus tuning_status() const;
+  /// Adds measurements to those in use, from the next plan on.
+  void use_tuning(plan::Tuning measured);
+  /// Writes the measurements in use.
+  Error save_tuning() const;
+  /// Held by whoever measures.
+  std::mutex& tuning_turn() noexcept { return tuning_turn_; }
+
   /// Debug names exist while validation is on.
   void set_name(VkObjectType type, std::uint64_t object, const char* name) const;
 
  private:
   explicit Context(const DeviceOptions& options);
   Error load_table();
+  void load_tuning();
+  Result<kernels::AccessMode> choose_access() const;
   Error create_device(kernels::AccessMode access);
-  Error start(const DeviceOptions& options, kernels::AccessMode access, VkQueue queue);
+  Error start(kernels::AccessMode access, VkQueue queue);
   Error open_cache(const PipelineCacheOptions& options);
 
+  DeviceOptions options_;
   std::shared_ptr<Instance> instance_;
   PhysicalDevice physical_;
   plan::Traits traits_;
@@ -80,9 +99,15 @@ class Context : public std::enable_shared_from_this<Context> {
   Recycler recycler_;
   plan::ProgramSet programs_;
   PipelineCacheStatus cache_status_;
-  CacheIdentity cache_identity_;
   std::atomic<std::uint64_t> pipelines_saved_{0};
   bool save_on_close_ = false;
+
+  std::mutex tuning_turn_;
+  mutable std::mutex tuning_mutex_;  // of the next two
+  TuningStatus tuning_status_;
+  /// All there ever were: plans under way may read an older one. The last is in use.
+  std::vector<std::unique_ptr<const plan::Tuning>> tunings_;
+  std::atomic<const plan::Tuning*> tuning_{nullptr};
 };
 
 }  // namespace brontes::vk

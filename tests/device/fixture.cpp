@@ -40,6 +40,7 @@ DeviceOptions checked_options() {
   DeviceOptions options;
   options.validation = environment_is("BRONTES_VALIDATION", "0") ? Toggle::off : Toggle::on;
   options.pipeline_cache.enabled = false;
+  options.tuning.enabled = false;
   options.on_message = [](Severity severity, const std::string& text) {
     if (severity == Severity::info) return;
     Recorder& r = recorder();

@@ -16,7 +16,7 @@ namespace brontes::test {
 std::vector<std::string> take_messages();
 
 /// Validation on (off only where BRONTES_VALIDATION=0), messages recorded for take_messages(), no
-/// pipeline-cache file.
+/// pipeline-cache file and no tuning.
 DeviceOptions checked_options();
 
 /// A device for this test alone. Skips the test where there is no device, fails it on any other error.
@@ -74,6 +74,10 @@ struct StringMaker<brontes::MatmulKernel> {
 template <>
 struct StringMaker<brontes::PipelineCacheState> {
   static std::string convert(brontes::PipelineCacheState state) { return to_string(state); }
+};
+template <>
+struct StringMaker<brontes::TuningState> {
+  static std::string convert(brontes::TuningState state) { return to_string(state); }
 };
 template <>
 struct StringMaker<brontes::Shape> {

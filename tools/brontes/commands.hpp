@@ -18,11 +18,13 @@ using Arguments = std::vector<std::string>;
 int demo(const Arguments& arguments);
 int devices(const Arguments& arguments);
 int explain(const Arguments& arguments);
+int tune(const Arguments& arguments);
 int version(const Arguments& arguments);
 
 extern const char* const demo_help;
 extern const char* const devices_help;
 extern const char* const explain_help;
+extern const char* const tune_help;
 extern const char* const version_help;
 
 }  // namespace tool

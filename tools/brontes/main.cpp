@@ -34,6 +34,7 @@ const Command commands[] = {
     {"demo", "run two small batches and compare them with the CPU", demo, demo_help},
     {"devices", "list the Vulkan devices and say which would be used", devices, devices_help},
     {"explain", "say which kernel does a matrix product, and why", explain, explain_help},
+    {"tune", "measure which kernels do matrix products fastest here, and remember it", tune, tune_help},
     {"version", "print the version of the library", version, version_help},
 };
 

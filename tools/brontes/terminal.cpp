@@ -14,14 +14,18 @@
 namespace tool {
 namespace {
 
-bool on_terminal() {
-  const char* no_color = std::getenv("NO_COLOR");
-  if (no_color != nullptr && *no_color != '\0') return false;
+bool is_terminal([[maybe_unused]] int descriptor) {
 #if defined(_WIN32)
   return false;
 #else
-  return isatty(STDOUT_FILENO) == 1;
+  return isatty(descriptor) == 1;
 #endif
+}
+
+bool on_terminal() {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  return is_terminal(1);
 }
 
 std::string styled(const char* code, const std::string& text) {
@@ -29,6 +33,8 @@ std::string styled(const char* code, const std::string& text) {
 }
 
 }  // namespace
+
+bool error_is_terminal() { return is_terminal(2); }
 
 std::string bold(const std::string& text) { return styled("1", text); }
 std::string warning(const std::string& text) { return styled("1;33", text); }

@@ -13,6 +13,9 @@ std::string bold(const std::string& text);
 /// The same, in the colour of a warning.
 std::string warning(const std::string& text);
 
+/// Whether stderr is a terminal, where a line can be drawn over.
+bool error_is_terminal();
+
 /// Prints `brontes: <code>: <message>` to stderr. Returns `failure`.
 int report(const brontes::Error& error);
 

@@ -13,5 +13,7 @@
 #include <brontes/program.hpp>
 #include <brontes/stats.hpp>
 #include <brontes/tensor.hpp>
+#include <brontes/tuning.hpp>
+#include <brontes/tuning_file.hpp>
 #include <brontes/version.hpp>
 #include <brontes/weight.hpp>

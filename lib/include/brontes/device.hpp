@@ -4,6 +4,7 @@
 #include <brontes/error.hpp>
 #include <brontes/export.hpp>
 #include <brontes/pipeline_cache.hpp>
+#include <brontes/tuning_file.hpp>
 
 #include <array>
 #include <cstddef>
@@ -47,7 +48,7 @@ struct SimulatedLimits {
 
 /// How kernels reach memory, where they can choose. A matter of speed alone.
 enum class AccessMode : std::uint8_t {
-  automatic,  ///< what is fastest with the driver, as far as is known
+  automatic,  ///< what tune_matmul() found to be the fastest, else what is so with the driver as far as is known
   storage,    ///< storage buffers: right for every GPU
   texel,      ///< inputs through uniform texel buffers: much faster with lavapipe before Mesa 25
   pointer,    ///< buffer device addresses: the fastest with later lavapipe
@@ -81,6 +82,7 @@ struct DeviceOptions {
   AccessMode access = AccessMode::automatic;
 
   PipelineCacheOptions pipeline_cache;
+  TuningOptions tuning;
   SimulatedLimits simulate;
 };
 
@@ -147,6 +149,9 @@ class BRONTES_API Device {
   /// Writes the pipeline cache now. Errc::io when the file cannot be written, Errc::invalid_argument
   /// when the cache is off.
   Error save_pipeline_cache() const;
+
+  /// Which measurements of tune_matmul() are used.
+  TuningStatus tuning() const;
 
  private:
   friend struct DeviceAccess;

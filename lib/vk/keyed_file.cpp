@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "vk/cache_file.hpp"
+#include "vk/keyed_file.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -28,16 +28,16 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 using Uuid = std::array<std::uint8_t, 16>;
-using HeaderBytes = std::array<std::uint8_t, cache_header_size>;
+using HeaderBytes = std::array<std::uint8_t, file_header_size>;
 
-constexpr std::array<std::uint8_t, 8> magic = {'B', 'R', 'O', 'N', 'T', 'P', 'C', '\n'};
-constexpr std::size_t checksum_offset = cache_header_size - 8;
+constexpr std::size_t checksum_offset = file_header_size - 8;
 constexpr auto stale_after = std::chrono::hours(1);
 
 struct Header {
-  std::uint32_t version = cache_format_version;
-  std::uint32_t header_size = cache_header_size;
-  CacheIdentity identity;
+  std::array<std::uint8_t, 8> magic{};
+  std::uint32_t version = 0;
+  std::uint32_t header_size = file_header_size;
+  FileIdentity identity;
   std::uint64_t payload_size = 0;
   std::uint64_t payload_checksum = 0;
 };
@@ -68,7 +68,7 @@ class Reader {
   explicit Reader(const HeaderBytes& in) : in_(in) {}
 
   void skip(std::size_t count) { at_ += count; }
-  void uuid(Uuid& to) {
+  void bytes(std::span<std::uint8_t> to) {
     for (std::uint8_t& byte : to) byte = in_[at_++];
   }
   std::uint32_t u32() { return static_cast<std::uint32_t>(integer(4)); }
@@ -88,7 +88,7 @@ class Reader {
 HeaderBytes encode(const Header& header) {
   HeaderBytes out{};
   Writer writer(out);
-  writer.bytes(magic);
+  writer.bytes(header.magic);
   writer.u32(header.version);
   writer.u32(header.header_size);
   writer.u32(header.identity.vendor_id);
@@ -101,14 +101,14 @@ HeaderBytes encode(const Header& header) {
   writer.bytes(header.identity.driver_uuid);
   writer.u64(header.payload_size);
   writer.u64(header.payload_checksum);
-  writer.u64(cache_checksum(Bytes(out).first(writer.position())));
+  writer.u64(file_checksum(Bytes(out).first(writer.position())));
   return out;
 }
 
 Header decode(const HeaderBytes& in) {
   Header header;
   Reader reader(in);
-  reader.skip(magic.size());
+  reader.bytes(header.magic);
   header.version = reader.u32();
   header.header_size = reader.u32();
   header.identity.vendor_id = reader.u32();
@@ -116,9 +116,9 @@ Header decode(const HeaderBytes& in) {
   header.identity.driver_id = reader.u32();
   header.identity.driver_version = reader.u32();
   header.identity.pointer_bits = reader.u32();
-  reader.uuid(header.identity.pipeline_cache_uuid);
-  reader.uuid(header.identity.device_uuid);
-  reader.uuid(header.identity.driver_uuid);
+  reader.bytes(header.identity.pipeline_cache_uuid);
+  reader.bytes(header.identity.device_uuid);
+  reader.bytes(header.identity.driver_uuid);
   header.payload_size = reader.u64();
   header.payload_checksum = reader.u64();
   return header;
@@ -145,25 +145,25 @@ std::string hex(const Uuid& uuid) {
 std::string system_text(int error) { return std::generic_category().message(error); }
 
 /// What distinguishes the file's maker from this device; empty when nothing does.
-std::string foreign_reason(const CacheIdentity& file, const CacheIdentity& here) {
+std::string foreign_reason(const FileIdentity& file, const FileIdentity& here) {
   auto differs = [](const char* what, const std::string& theirs, const std::string& ours) {
     return std::string("made for ") + what + " " + theirs + ", this is " + ours;
   };
   auto number = [](std::uint32_t value) { return "0x" + hex(value, 8); };
-  const std::pair<const char*, std::uint32_t CacheIdentity::*> numbers[] = {
-      {"vendor", &CacheIdentity::vendor_id},          {"device", &CacheIdentity::device_id},
-      {"driver id", &CacheIdentity::driver_id},       {"driver version", &CacheIdentity::driver_version},
-      {"pointer bits", &CacheIdentity::pointer_bits},
+  const std::pair<const char*, std::uint32_t FileIdentity::*> numbers[] = {
+      {"vendor", &FileIdentity::vendor_id},          {"device", &FileIdentity::device_id},
+      {"driver id", &FileIdentity::driver_id},       {"driver version", &FileIdentity::driver_version},
+      {"pointer bits", &FileIdentity::pointer_bits},
   };
   for (auto [what, member] : numbers) {
     if (file.*member != here.*member) {
       return differs(what, number(file.*member), number(here.*member));
     }
   }
-  const std::pair<const char*, Uuid CacheIdentity::*> uuids[] = {
-      {"pipeline cache UUID", &CacheIdentity::pipeline_cache_uuid},
-      {"device UUID", &CacheIdentity::device_uuid},
-      {"driver UUID", &CacheIdentity::driver_uuid},
+  const std::pair<const char*, Uuid FileIdentity::*> uuids[] = {
+      {"pipeline cache UUID", &FileIdentity::pipeline_cache_uuid},
+      {"device UUID", &FileIdentity::device_uuid},
+      {"driver UUID", &FileIdentity::driver_uuid},
   };
   for (auto [what, member] : uuids) {
     if (file.*member != here.*member) return differs(what, hex(file.*member), hex(here.*member));
@@ -413,7 +413,7 @@ std::string temporary_name(const std::string& file) {
   for (std::size_t i = 0; i < seed.size(); ++i) {
     seed[i] = static_cast<std::uint8_t>(values[i / 8] >> (8 * (i % 8)));
   }
-  return temporary_prefix(file) + hex(pid, 1) + "-" + hex(count, 1) + "-" + hex(cache_checksum(seed), 16) +
+  return temporary_prefix(file) + hex(pid, 1) + "-" + hex(count, 1) + "-" + hex(file_checksum(seed), 16) +
          std::string(temporary_suffix);
 }
 
@@ -444,16 +444,17 @@ void remove_stale_temporaries(const Location& location) {
 }
 
 /// Fills `payload` and returns an empty string, or returns why the file is no good.
-std::string read_checked(InputFile& file, const CacheIdentity& identity, std::vector<std::uint8_t>& payload) {
+std::string read_checked(InputFile& file, const FileKind& kind, const FileIdentity& identity,
+                         std::vector<std::uint8_t>& payload) {
   if (file.is_directory()) return "it is a directory";
   if (!file.is_regular()) return "it is not a regular file";
   const std::uint64_t size = file.size();
   const std::string size_text = std::to_string(size) + " bytes";
-  if (size < cache_header_size) {
-    return "truncated: " + size_text + ", the header alone has " + std::to_string(cache_header_size);
+  if (size < file_header_size) {
+    return "truncated: " + size_text + ", the header alone has " + std::to_string(file_header_size);
   }
-  if (size - cache_header_size > max_cache_payload) {
-    return "implausibly large: " + size_text + ", at most " + std::to_string(max_cache_payload + cache_header_size) +
+  if (size - file_header_size > kind.max_payload) {
+    return "implausibly large: " + size_text + ", at most " + std::to_string(kind.max_payload + file_header_size) +
            " expected";
   }
 
@@ -461,26 +462,23 @@ std::string read_checked(InputFile& file, const CacheIdentity& identity, std::ve
   std::size_t got = 0;
   if (int error = file.read(bytes, got)) return "cannot be read: " + system_text(error);
   if (got != bytes.size()) return "truncated while it was being read";
-  if (!std::equal(magic.begin(), magic.end(), bytes.begin())) {
-    return "not a Brontes pipeline cache";
-  }
   const Header header = decode(bytes);
+  if (header.magic != kind.magic) return std::string("not a Brontes ") + kind.name;
   // Before the checksum, whose place another version may have moved.
-  if (header.version != cache_format_version) {
-    return "format version " + std::to_string(header.version) + ", this library writes " +
-           std::to_string(cache_format_version);
+  if (header.version != kind.version) {
+    return "format version " + std::to_string(header.version) + ", this library writes " + std::to_string(kind.version);
   }
-  if (header.header_size != cache_header_size) {
+  if (header.header_size != file_header_size) {
     return "damaged: header size " + std::to_string(header.header_size) + ", expected " +
-           std::to_string(cache_header_size);
+           std::to_string(file_header_size);
   }
-  if (stored_header_checksum(bytes) != cache_checksum(Bytes(bytes).first(checksum_offset))) {
+  if (stored_header_checksum(bytes) != file_checksum(Bytes(bytes).first(checksum_offset))) {
     return "damaged: the header's checksum does not match";
   }
   if (std::string reason = foreign_reason(header.identity, identity); !reason.empty()) {
     return reason;
   }
-  const std::uint64_t rest = size - cache_header_size;
+  const std::uint64_t rest = size - file_header_size;
   if (header.payload_size != rest) {
     return std::string(header.payload_size > rest ? "truncated" : "damaged") + ": " + std::to_string(rest) +
            " bytes of payload, the header says " + std::to_string(header.payload_size);
@@ -489,40 +487,41 @@ std::string read_checked(InputFile& file, const CacheIdentity& identity, std::ve
   payload.resize(static_cast<std::size_t>(rest));
   if (int error = file.read(payload, got)) return "cannot be read: " + system_text(error);
   if (got != payload.size()) return "truncated while it was being read";
-  if (cache_checksum(payload) != header.payload_checksum) {
+  if (file_checksum(payload) != header.payload_checksum) {
     return "damaged: the payload's checksum does not match";
   }
   return {};
 }
 
-CacheLoad load(const std::string& path, const CacheIdentity& identity) {
-  CacheLoad result;
+FileLoad load(const FileKind& kind, const std::string& path, const FileIdentity& identity) {
+  FileLoad result;
   InputFile file;
   const int error = file.open(path);
   if (error == ENOENT) return result;
   const std::string reason =
-      error != 0 ? "cannot be opened: " + system_text(error) : read_checked(file, identity, result.payload);
+      error != 0 ? "cannot be opened: " + system_text(error) : read_checked(file, kind, identity, result.payload);
   if (reason.empty()) {
-    result.state = PipelineCacheState::warm;
+    result.state = FileState::loaded;
     return result;
   }
-  result.state = PipelineCacheState::rejected;
+  result.state = FileState::rejected;
   result.payload = {};
-  result.note = "pipeline cache '" + path + "' ignored: " + reason;
+  result.note = ignored_note(kind, path, reason);
   return result;
 }
 
-Error save(const std::string& path, const CacheIdentity& identity, Bytes payload) {
+Error save(const FileKind& kind, const std::string& path, const FileIdentity& identity, Bytes payload) {
+  const std::string not_saved = std::string(kind.name) + " '" + path + "' not saved: ";
   auto failed = [&](const char* step, const std::string& reason) {
-    return Error(Errc::io, "pipeline cache '" + path + "' not saved: " + step + ": " + reason);
+    return Error(Errc::io, not_saved + step + ": " + reason);
   };
   const Location location = split(path);
   if (location.file.empty() || location.file == "." || location.file == "..") {
-    return Error(Errc::invalid_argument, "pipeline cache '" + path + "' not saved: the path ends in no file name");
+    return Error(Errc::invalid_argument, not_saved + "the path ends in no file name");
   }
-  if (payload.size() > max_cache_payload) {
-    return failed("payload", std::to_string(payload.size()) + " bytes, at most " + std::to_string(max_cache_payload) +
-                                 " are kept");
+  if (payload.size() > kind.max_payload) {
+    return failed("payload",
+                  std::to_string(payload.size()) + " bytes, at most " + std::to_string(kind.max_payload) + " are kept");
   }
   if (int error = make_directories(location.directory)) {
     return failed("creating the directory", system_text(error));
@@ -530,9 +529,11 @@ Error save(const std::string& path, const CacheIdentity& identity, Bytes payload
   remove_stale_temporaries(location);
 
   Header header;
+  header.magic = kind.magic;
+  header.version = kind.version;
   header.identity = identity;
   header.payload_size = payload.size();
-  header.payload_checksum = cache_checksum(payload);
+  header.payload_checksum = file_checksum(payload);
   const HeaderBytes head = encode(header);
 
   const std::string folder = location.directory == "/" ? "/" : location.directory + "/";
@@ -558,9 +559,9 @@ std::string absolute_from_environment(const char* variable) {
   return value;
 }
 
-std::string find_default_path(const CacheIdentity& identity, std::string& note) {
+std::string find_default_path(const FileKind& kind, const FileIdentity& identity, std::string& note) {
   if (has_foreign_rights()) {
-    note = "pipeline cache off: the process runs with another user's rights";
+    note = std::string(kind.name) + " off: the process runs with another user's rights";
     return {};
   }
   std::string base = absolute_from_environment("XDG_CACHE_HOME");
@@ -569,19 +570,19 @@ std::string find_default_path(const CacheIdentity& identity, std::string& note) 
     // A home directory is not ours to create: service users have one like /nonexistent on purpose.
     std::error_code ignored;
     if (home.empty() || !std::filesystem::is_directory(home, ignored)) {
-      note = "pipeline cache off: XDG_CACHE_HOME is no absolute path and HOME no directory";
+      note = std::string(kind.name) + " off: XDG_CACHE_HOME is no absolute path and HOME no directory";
       return {};
     }
     base = home + "/.cache";
   }
-  return base + "/brontes/pipelines-" + hex(identity.vendor_id, 4) + "-" + hex(identity.device_id, 4) + "-" +
+  return base + "/brontes/" + kind.stem + "-" + hex(identity.vendor_id, 4) + "-" + hex(identity.device_id, 4) + "-" +
          std::to_string(identity.driver_id) + "-" + std::to_string(identity.pointer_bits) + "bit-" +
-         hex(cache_checksum(identity.device_uuid), 16) + ".bin";
+         hex(file_checksum(identity.device_uuid), 16) + kind.extension;
 }
 
 }  // namespace
 
-std::uint64_t cache_checksum(std::span<const std::uint8_t> bytes) noexcept {
+std::uint64_t file_checksum(std::span<const std::uint8_t> bytes) noexcept {
   constexpr std::uint64_t factor = 0x9e3779b97f4a7c15u;
   std::uint64_t hash = (std::uint64_t{bytes.size()} + 1) * factor;
   auto add = [&](Bytes eight_or_fewer) {
@@ -603,33 +604,37 @@ std::uint64_t cache_checksum(std::span<const std::uint8_t> bytes) noexcept {
   return hash;
 }
 
+std::string ignored_note(const FileKind& kind, const std::string& path, const std::string& reason) {
+  return std::string(kind.name) + " '" + path + "' ignored: " + reason;
+}
+
 // The catch clauses build texts short enough for std::string to hold without allocating.
 
-std::string default_cache_path(const CacheIdentity& identity, std::string& note) noexcept {
+std::string default_path(const FileKind& kind, const FileIdentity& identity, std::string& note) noexcept {
   try {
     note.clear();
-    return find_default_path(identity, note);
+    return find_default_path(kind, identity, note);
   } catch (...) {
     note = "out of memory";
     return {};
   }
 }
 
-CacheLoad load_cache(const std::string& path, const CacheIdentity& identity) noexcept {
+FileLoad load_file(const FileKind& kind, const std::string& path, const FileIdentity& identity) noexcept {
   try {
-    return load(path, identity);
+    return load(kind, path, identity);
   } catch (...) {
-    CacheLoad result;
-    result.state = PipelineCacheState::rejected;
+    FileLoad result;
+    result.state = FileState::rejected;
     result.note = "out of memory";
     return result;
   }
 }
 
-Error save_cache(const std::string& path, const CacheIdentity& identity,
-                 std::span<const std::uint8_t> payload) noexcept {
+Error save_file(const FileKind& kind, const std::string& path, const FileIdentity& identity,
+                std::span<const std::uint8_t> payload) noexcept {
   try {
-    return save(path, identity, payload);
+    return save(kind, path, identity, payload);
   } catch (...) {
     return Error(Errc::out_of_memory, "out of memory");
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <brontes/error.hpp>
-#include <brontes/pipeline_cache.hpp>
 
 #include <array>
 #include <cstddef>
@@ -11,14 +10,14 @@
 #include <string>
 #include <vector>
 
-/// The pipeline cache on disk: its format, and reading and writing it safely. Knows no Vulkan; the
-/// payload is whatever vkGetPipelineCacheData returned.
+/// Files that are good for one device and driver only: what is remembered between runs of a program. Their
+/// format, and reading and writing them safely. Knows no Vulkan, and of the payload no more than its bytes.
 ///
-/// The file is one header and the payload, all integers little-endian:
+/// Such a file is one header and the payload, all integers little-endian:
 ///
 ///     offset  bytes
-///          0      8  magic, "BRONTPC\n"
-///          8      4  format version
+///          0      8  magic, by the kind of file
+///          8      4  format version, by the kind of file
 ///         12      4  header size, 108
 ///         16      4  vendor id
 ///         20      4  device id
@@ -36,17 +35,30 @@
 /// The checksums find damage, not malice: whoever may write the file may also forge it.
 ///
 /// Thread-safety: all functions may be called from any thread and any number of processes at once,
-/// for the same path too. None of them throws. default_cache_path() reads the environment, which
-/// must not be changed meanwhile.
+/// for the same path too. None of them throws. default_path() reads the environment, which must not be
+/// changed meanwhile.
 namespace brontes::vk {
 
-inline constexpr std::uint32_t cache_format_version = 1;
-inline constexpr std::size_t cache_header_size = 108;
-/// Larger payloads are neither saved nor loaded. Real ones are kilobytes to a few megabytes.
-inline constexpr std::uint64_t max_cache_payload = std::uint64_t{512} << 20;
+struct FileKind {
+  std::array<std::uint8_t, 8> magic;
+  std::uint32_t version;
+  const char* name;           ///< for messages
+  const char* stem;           ///< of the default file's name
+  const char* extension;      ///< likewise
+  std::uint64_t max_payload;  ///< larger ones are neither saved nor loaded
+};
 
-/// What a cache was made by and for. A file loads only where every field is equal.
-struct CacheIdentity {
+/// The payload is what vkGetPipelineCacheData returned: kilobytes to a few megabytes.
+inline constexpr FileKind pipeline_cache_file{
+    {'B', 'R', 'O', 'N', 'T', 'P', 'C', '\n'}, 1, "pipeline cache", "pipelines", ".bin", std::uint64_t{512} << 20};
+/// The payload is that of plan::serialize().
+inline constexpr FileKind tuning_file{
+    {'B', 'R', 'O', 'N', 'T', 'T', 'U', '\n'}, 1, "tuning file", "matmul", ".tuning", std::uint64_t{16} << 20};
+
+inline constexpr std::size_t file_header_size = 108;
+
+/// What a file was made by and for. It loads only where every field is equal.
+struct FileIdentity {
   std::uint32_t vendor_id = 0;       ///< VkPhysicalDeviceProperties::vendorID
   std::uint32_t device_id = 0;       ///< VkPhysicalDeviceProperties::deviceID
   std::uint32_t driver_id = 0;       ///< VkPhysicalDeviceDriverProperties::driverID
@@ -57,14 +69,16 @@ struct CacheIdentity {
   std::array<std::uint8_t, 16> device_uuid{};          ///< VkPhysicalDeviceIDProperties
   std::array<std::uint8_t, 16> driver_uuid{};          ///< VkPhysicalDeviceIDProperties
 
-  bool operator==(const CacheIdentity&) const = default;
+  bool operator==(const FileIdentity&) const = default;
 };
 
-/// What came of load_cache().
-struct CacheLoad {
-  PipelineCacheState state = PipelineCacheState::cold;  ///< cold, warm or rejected
-  std::vector<std::uint8_t> payload;                    ///< empty unless warm
-  std::string note;                                     ///< which file was rejected and why; empty unless rejected
+enum class FileState : std::uint8_t { missing, loaded, rejected };
+
+/// What came of load_file().
+struct FileLoad {
+  FileState state = FileState::missing;
+  std::vector<std::uint8_t> payload;  ///< empty unless loaded
+  std::string note;                   ///< which file was rejected and why; empty unless rejected
 };
 
 /// The file for this device and driver in $XDG_CACHE_HOME/brontes, or in $HOME/.cache/brontes where
@@ -77,12 +91,15 @@ struct CacheLoad {
 /// Empty, with the reason in `note`, where neither variable gives a directory, or the process runs
 /// with more rights than its user (set-uid), whose environment it must not trust with a path.
 /// `note` is cleared otherwise.
-std::string default_cache_path(const CacheIdentity& identity, std::string& note) noexcept;
+std::string default_path(const FileKind& kind, const FileIdentity& identity, std::string& note) noexcept;
 
-/// Reads and checks the file. No file: cold. Anything but an undamaged file of this format version
-/// and this identity: rejected, with a note. Sizes written in the file are believed only where they
-/// agree with the file's real size.
-CacheLoad load_cache(const std::string& path, const CacheIdentity& identity) noexcept;
+/// What is noted of a file that is not used: "pipeline cache '/some/path' ignored: damaged".
+std::string ignored_note(const FileKind& kind, const std::string& path, const std::string& reason);
+
+/// Reads and checks the file. Anything but an undamaged file of this kind, format version and identity is
+/// rejected, with a note. Sizes written in the file are believed only where they agree with the file's
+/// real size.
+FileLoad load_file(const FileKind& kind, const std::string& path, const FileIdentity& identity) noexcept;
 
 /// Replaces the file by one with this payload, atomically: a reader sees the old file or the new
 /// one, and of several writers one wins. Creates missing parent directories, with mode 0700; the
@@ -92,13 +109,13 @@ CacheLoad load_cache(const std::string& path, const CacheIdentity& identity) noe
 /// On failure the old file is as it was, no temporary file is left, and the Error is Errc::io with
 /// the path and the system's reason, Errc::out_of_memory, or Errc::invalid_argument for a path that
 /// ends in no file name.
-Error save_cache(const std::string& path, const CacheIdentity& identity,
-                 std::span<const std::uint8_t> payload) noexcept;
+Error save_file(const FileKind& kind, const std::string& path, const FileIdentity& identity,
+                std::span<const std::uint8_t> payload) noexcept;
 
 /// The checksum of the format. It starts at h = (size + 1) * f, f = 0x9e3779b97f4a7c15, and takes
 /// eight bytes at a time, little-endian, the last ones padded with zeros: h = (h ^ word) * f, then
 /// h ^= h >> 32. Last comes the finaliser of MurmurHash3. Every step is a bijection, so damage
 /// confined to one word is always found; other random damage goes unnoticed about once in 2^64.
-std::uint64_t cache_checksum(std::span<const std::uint8_t> bytes) noexcept;
+std::uint64_t file_checksum(std::span<const std::uint8_t> bytes) noexcept;
 
 }  // namespace brontes::vk

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "vk/cache_file.hpp"
+#include "vk/keyed_file.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -27,24 +27,31 @@
 
 namespace fs = std::filesystem;
 
-using brontes::Errc;
-using brontes::Error;
-using brontes::PipelineCacheState;
-using brontes::vk::cache_checksum;
-using brontes::vk::cache_format_version;
-using brontes::vk::cache_header_size;
-using brontes::vk::CacheIdentity;
-using brontes::vk::CacheLoad;
-using brontes::vk::default_cache_path;
-using brontes::vk::load_cache;
-using brontes::vk::max_cache_payload;
-using brontes::vk::save_cache;
+using namespace brontes;
+using vk::file_checksum;
+using vk::file_header_size;
+using vk::FileIdentity;
+using vk::FileKind;
+using vk::FileLoad;
+using vk::FileState;
+using vk::pipeline_cache_file;
 
 namespace {
 
 using Data = std::vector<std::uint8_t>;
 
-/// Where the format puts its fields; see cache_file.hpp.
+// What holds for one kind of file holds for all.
+FileLoad load_cache(const std::string& path, const FileIdentity& identity) {
+  return vk::load_file(pipeline_cache_file, path, identity);
+}
+Error save_cache(const std::string& path, const FileIdentity& identity, std::span<const std::uint8_t> payload) {
+  return vk::save_file(pipeline_cache_file, path, identity, payload);
+}
+std::string default_cache_path(const FileIdentity& identity, std::string& note) {
+  return vk::default_path(pipeline_cache_file, identity, note);
+}
+
+/// Where the format puts its fields; see keyed_file.hpp.
 constexpr std::size_t version_offset = 8;
 constexpr std::size_t header_size_offset = 12;
 constexpr std::size_t payload_size_offset = 84;
@@ -101,8 +108,8 @@ class ScopedVariable {
   std::optional<std::string> old_;
 };
 
-CacheIdentity some_identity() {
-  CacheIdentity identity;
+FileIdentity some_identity() {
+  FileIdentity identity;
   identity.vendor_id = 0x10005;
   identity.device_id = 0x1234;
   identity.driver_id = 13;
@@ -132,8 +139,7 @@ Data slurp(const std::string& path) {
 
 void spit(const std::string& path, const Data& bytes) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(bytes.data()),
-            static_cast<std::streamsize>(bytes.size()));
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   REQUIRE(out.flush());
 }
 
@@ -146,16 +152,14 @@ void put_little_endian(Data& bytes, std::size_t offset, std::uint64_t value, uns
 /// Makes a header that was tampered with valid again, as another library version would write it.
 void fix_header_checksum(Data& bytes) {
   const auto covered = std::span<const std::uint8_t>(bytes).first(header_checksum_offset);
-  put_little_endian(bytes, header_checksum_offset, cache_checksum(covered), 8);
+  put_little_endian(bytes, header_checksum_offset, file_checksum(covered), 8);
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-void check_rejected(const CacheLoad& load, const std::string& path, const std::string& reason) {
+void check_rejected(const FileLoad& load, const std::string& path, const std::string& reason) {
   INFO(load.note);
-  CHECK(load.state == PipelineCacheState::rejected);
+  CHECK(load.state == FileState::rejected);
   CHECK(load.payload.empty());
   CHECK(contains(load.note, path));
   CHECK(contains(load.note, reason));
@@ -179,7 +183,7 @@ bool drop_root() { return ::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(
 
 }  // namespace
 
-TEST_CASE("a saved cache loads with the same payload", "[cache_file]") {
+TEST_CASE("a saved cache loads with the same payload", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   for (std::size_t size : {0u, 1u, 7u, 8u, 9u, 4096u, 3000001u}) {
@@ -187,51 +191,50 @@ TEST_CASE("a saved cache loads with the same payload", "[cache_file]") {
     const Error error = save_cache(path, some_identity(), payload);
     INFO(error.message);
     REQUIRE_FALSE(error);
-    CHECK(fs::file_size(path) == cache_header_size + size);
-    const CacheLoad load = load_cache(path, some_identity());
-    CHECK(load.state == PipelineCacheState::warm);
+    CHECK(fs::file_size(path) == file_header_size + size);
+    const FileLoad load = load_cache(path, some_identity());
+    CHECK(load.state == FileState::loaded);
     CHECK(load.note.empty());
     CHECK(load.payload == payload);
   }
   CHECK(folder.names() == std::vector<std::string>{"cache.bin"});
 }
 
-TEST_CASE("the file format is little-endian and stays as it is", "[cache_file]") {
+TEST_CASE("the file format is little-endian and stays as it is", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
-  CacheIdentity identity = some_identity();
+  FileIdentity identity = some_identity();
   identity.pointer_bits = 64;
   REQUIRE_FALSE(save_cache(path, identity, Data{1, 2, 3}));
-  Data expected = {'B', 'R', 'O', 'N', 'T', 'P', 'C', '\n', 1, 0, 0, 0, 108, 0, 0, 0,
-                   0x05, 0x00, 0x01, 0x00, 0x34, 0x12, 0, 0, 13, 0, 0, 0, 0x03, 0x20, 0x00, 0x01,
-                   64, 0, 0, 0};
+  Data expected = {'B',  'R',  'O',  'N',  'T', 'P', 'C', '\n', 1, 0, 0,    0,    108,  0,    0,  0, 0x05, 0x00,
+                   0x01, 0x00, 0x34, 0x12, 0,   0,   13,  0,    0, 0, 0x03, 0x20, 0x00, 0x01, 64, 0, 0,    0};
   for (std::uint8_t base : {std::uint8_t{0x10}, std::uint8_t{0x40}, std::uint8_t{0x80}}) {
     for (std::uint8_t i = 0; i < 16; ++i) expected.push_back(static_cast<std::uint8_t>(base + i));
   }
   expected.insert(expected.end(), {3, 0, 0, 0, 0, 0, 0, 0});
   // Computed apart, from the description in the header.
-  CHECK(cache_checksum(Data{}) == 0x9ca066f1a4ab2eeau);
-  CHECK(cache_checksum(Data{1, 2, 3}) == 0xde90ea5a36f70d3du);
-  CHECK(cache_checksum(Data{1, 2, 3, 4, 5, 6, 7, 8, 9}) == 0x057169846c3a5e9du);
-  expected.resize(cache_header_size);
+  CHECK(file_checksum(Data{}) == 0x9ca066f1a4ab2eeau);
+  CHECK(file_checksum(Data{1, 2, 3}) == 0xde90ea5a36f70d3du);
+  CHECK(file_checksum(Data{1, 2, 3, 4, 5, 6, 7, 8, 9}) == 0x057169846c3a5e9du);
+  expected.resize(file_header_size);
   put_little_endian(expected, 92, 0xde90ea5a36f70d3du, 8);
   fix_header_checksum(expected);
   expected.insert(expected.end(), {1, 2, 3});
   CHECK(slurp(path) == expected);
 }
 
-TEST_CASE("a missing file is a cold start without a note", "[cache_file]") {
+TEST_CASE("a missing file is a cold start without a note", "[keyed_file]") {
   TempFolder folder;
   for (const char* name : {"missing.bin", "missing/folder/cache.bin"}) {
-    const CacheLoad load = load_cache(folder.file(name), some_identity());
-    CHECK(load.state == PipelineCacheState::cold);
+    const FileLoad load = load_cache(folder.file(name), some_identity());
+    CHECK(load.state == FileState::missing);
     CHECK(load.payload.empty());
     CHECK(load.note.empty());
   }
-  CHECK(load_cache("", some_identity()).state == PipelineCacheState::cold);
+  CHECK(load_cache("", some_identity()).state == FileState::missing);
 }
 
-TEST_CASE("a file cut at any length is rejected as truncated", "[cache_file]") {
+TEST_CASE("a file cut at any length is rejected as truncated", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(100)));
@@ -243,7 +246,7 @@ TEST_CASE("a file cut at any length is rejected as truncated", "[cache_file]") {
   }
 }
 
-TEST_CASE("a file with bytes after its payload is rejected", "[cache_file]") {
+TEST_CASE("a file with bytes after its payload is rejected", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(100)));
@@ -253,7 +256,7 @@ TEST_CASE("a file with bytes after its payload is rejected", "[cache_file]") {
   check_rejected(load_cache(path, some_identity()), path, "damaged");
 }
 
-TEST_CASE("every flipped bit of header and payload is noticed", "[cache_file]") {
+TEST_CASE("every flipped bit of header and payload is noticed", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(61)));
@@ -267,50 +270,67 @@ TEST_CASE("every flipped bit of header and payload is noticed", "[cache_file]") 
   }
 }
 
-TEST_CASE("a cache of another device or driver is rejected, naming what differs", "[cache_file]") {
+TEST_CASE("a cache of another device or driver is rejected, naming what differs", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
-  const std::pair<const char*, void (*)(CacheIdentity&)> changes[] = {
-      {"vendor 0x00010005, this is 0x00010006", [](CacheIdentity& i) { i.vendor_id += 1; }},
-      {"device 0x00001234, this is 0x00001235", [](CacheIdentity& i) { i.device_id += 1; }},
-      {"driver id", [](CacheIdentity& i) { i.driver_id += 1; }},
-      {"driver version", [](CacheIdentity& i) { i.driver_version += 1; }},
-      {"pointer bits", [](CacheIdentity& i) { i.pointer_bits ^= 96; }},
-      {"pipeline cache UUID 1011", [](CacheIdentity& i) { i.pipeline_cache_uuid[15] ^= 1; }},
-      {"device UUID 4041", [](CacheIdentity& i) { i.device_uuid[15] ^= 1; }},
-      {"driver UUID 8081", [](CacheIdentity& i) { i.driver_uuid[15] ^= 1; }},
+  const std::pair<const char*, void (*)(FileIdentity&)> changes[] = {
+      {"vendor 0x00010005, this is 0x00010006", [](FileIdentity& i) { i.vendor_id += 1; }},
+      {"device 0x00001234, this is 0x00001235", [](FileIdentity& i) { i.device_id += 1; }},
+      {"driver id", [](FileIdentity& i) { i.driver_id += 1; }},
+      {"driver version", [](FileIdentity& i) { i.driver_version += 1; }},
+      {"pointer bits", [](FileIdentity& i) { i.pointer_bits ^= 96; }},
+      {"pipeline cache UUID 1011", [](FileIdentity& i) { i.pipeline_cache_uuid[15] ^= 1; }},
+      {"device UUID 4041", [](FileIdentity& i) { i.device_uuid[15] ^= 1; }},
+      {"driver UUID 8081", [](FileIdentity& i) { i.driver_uuid[15] ^= 1; }},
   };
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(100)));
   for (auto [what, change] : changes) {
     INFO(what);
-    CacheIdentity other = some_identity();
+    FileIdentity other = some_identity();
     change(other);
     check_rejected(load_cache(path, other), path, what);
   }
 }
 
-TEST_CASE("an older or newer format version is rejected by its number", "[cache_file]") {
+TEST_CASE("a file of another kind is rejected, and the kinds have default files of their own", "[keyed_file]") {
+  TempFolder folder;
+  const std::string path = folder.file("cache.bin");
+  REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(100)));
+  const FileLoad load = vk::load_file(vk::tuning_file, path, some_identity());
+  check_rejected(load, path, "not a Brontes tuning file");
+  REQUIRE_FALSE(vk::save_file(vk::tuning_file, path, some_identity(), some_payload(10)));
+  check_rejected(load_cache(path, some_identity()), path, "not a Brontes pipeline cache");
+
+  ScopedVariable xdg("XDG_CACHE_HOME", "/some/cache");
+  std::string note;
+  const fs::path pipelines = default_cache_path(some_identity(), note);
+  const fs::path tuning = vk::default_path(vk::tuning_file, some_identity(), note);
+  CHECK(tuning.parent_path() == pipelines.parent_path());
+  CHECK(tuning.extension() == ".tuning");
+  CHECK(tuning != pipelines);
+}
+
+TEST_CASE("an older or newer format version is rejected by its number", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(100)));
   const Data whole = slurp(path);
-  for (std::uint32_t version : {cache_format_version - 1, cache_format_version + 1}) {
+  for (std::uint32_t version : {pipeline_cache_file.version - 1, pipeline_cache_file.version + 1}) {
     Data other = whole;
     put_little_endian(other, version_offset, version, 4);
     fix_header_checksum(other);
     spit(path, other);
-    check_rejected(load_cache(path, some_identity()), path,
-                   "format version " + std::to_string(version));
+    check_rejected(load_cache(path, some_identity()), path, "format version " + std::to_string(version));
   }
 }
 
-TEST_CASE("sizes in a header with a valid checksum are still not believed", "[cache_file]") {
+TEST_CASE("sizes in a header with a valid checksum are still not believed", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(100)));
   const Data whole = slurp(path);
-  for (std::uint64_t size : {std::uint64_t{0}, std::uint64_t{99}, std::uint64_t{101},
-                             max_cache_payload, ~std::uint64_t{0}, std::uint64_t{1} << 63}) {
+  for (std::uint64_t size : {std::uint64_t{0}, std::uint64_t{99}, std::uint64_t{101}, pipeline_cache_file.max_payload,
+                             ~std::uint64_t{0}, std::uint64_t{1} << 63}) {
     INFO("payload size " << size);
     Data other = whole;
     put_little_endian(other, payload_size_offset, size, 8);
@@ -328,22 +348,21 @@ TEST_CASE("sizes in a header with a valid checksum are still not believed", "[ca
   }
 }
 
-TEST_CASE("an implausibly large file is rejected unread", "[cache_file]") {
+TEST_CASE("an implausibly large file is rejected unread", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(100)));
   std::error_code error;
-  fs::resize_file(path, max_cache_payload + cache_header_size + 1, error);  // sparse
+  fs::resize_file(path, pipeline_cache_file.max_payload + file_header_size + 1, error);  // sparse
   if (error) SKIP("no room for a sparse file: " << error.message());
   check_rejected(load_cache(path, some_identity()), path, "implausibly large");
 }
 
-TEST_CASE("what is no cache file at all is rejected", "[cache_file]") {
+TEST_CASE("what is no cache file at all is rejected", "[keyed_file]") {
   TempFolder folder;
   SECTION("another program's file") {
     spit(folder.file("cache.bin"), some_payload(5000));
-    check_rejected(load_cache(folder.file("cache.bin"), some_identity()), "cache.bin",
-                   "not a Brontes pipeline cache");
+    check_rejected(load_cache(folder.file("cache.bin"), some_identity()), "cache.bin", "not a Brontes pipeline cache");
   }
   SECTION("a directory") {
     check_rejected(load_cache(folder.path(), some_identity()), folder.path(), "is a directory");
@@ -359,7 +378,7 @@ TEST_CASE("what is no cache file at all is rejected", "[cache_file]") {
   }
 }
 
-TEST_CASE("an unreadable file is rejected with the system's reason", "[cache_file]") {
+TEST_CASE("an unreadable file is rejected with the system's reason", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(100)));
@@ -367,18 +386,14 @@ TEST_CASE("an unreadable file is rejected with the system's reason", "[cache_fil
   REQUIRE(::chmod(path.c_str(), 0) == 0);
   const int code = in_child([&] {
     if (!drop_root()) return cannot_drop_root;
-    const CacheLoad load = load_cache(path, some_identity());
-    return load.state == PipelineCacheState::rejected &&
-                   contains(load.note, std::strerror(EACCES))
-               ? 0
-               : 1;
+    const FileLoad load = load_cache(path, some_identity());
+    return load.state == FileState::rejected && contains(load.note, std::strerror(EACCES)) ? 0 : 1;
   });
   if (code == cannot_drop_root) SKIP("root here cannot become another user");
   CHECK(code == 0);
 }
 
-TEST_CASE("saving into a read-only directory is an io error and leaves all as it was",
-          "[cache_file]") {
+TEST_CASE("saving into a read-only directory is an io error and leaves all as it was", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(100)));
@@ -398,7 +413,7 @@ TEST_CASE("saving into a read-only directory is an io error and leaves all as it
   CHECK(folder.names() == std::vector<std::string>{"cache.bin"});
 }
 
-TEST_CASE("saving where it cannot work is an io error naming path and reason", "[cache_file]") {
+TEST_CASE("saving where it cannot work is an io error naming path and reason", "[keyed_file]") {
   TempFolder folder;
   spit(folder.file("plain"), {1});
   SECTION("the parent is a regular file") {
@@ -436,7 +451,7 @@ TEST_CASE("saving where it cannot work is an io error naming path and reason", "
   }
 }
 
-TEST_CASE("saving creates private directories and a private file", "[cache_file]") {
+TEST_CASE("saving creates private directories and a private file", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("a/b//c/cache.bin");
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(10)));
@@ -449,25 +464,24 @@ TEST_CASE("saving creates private directories and a private file", "[cache_file]
   CHECK(mode("a/b") == 0700u);
   CHECK(mode("a/b/c") == 0700u);
   CHECK(mode("a/b/c/cache.bin") == 0600u);
-  CHECK(load_cache(path, some_identity()).state == PipelineCacheState::warm);
+  CHECK(load_cache(path, some_identity()).state == FileState::loaded);
 }
 
-TEST_CASE("a rejected file is replaced by the next save", "[cache_file]") {
+TEST_CASE("a rejected file is replaced by the next save", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   spit(path, some_payload(300));
-  CHECK(load_cache(path, some_identity()).state == PipelineCacheState::rejected);
+  CHECK(load_cache(path, some_identity()).state == FileState::rejected);
   REQUIRE_FALSE(save_cache(path, some_identity(), some_payload(20)));
   CHECK(load_cache(path, some_identity()).payload == some_payload(20));
 }
 
-TEST_CASE("relative paths and the longest file names work", "[cache_file]") {
+TEST_CASE("relative paths and the longest file names work", "[keyed_file]") {
   TempFolder folder;
   const std::string longest(255, 'n');
   const int code = in_child([&] {
     if (::chdir(folder.path().c_str()) != 0) return 1;
-    for (const std::string& path :
-         {std::string("cache.bin"), std::string("x/cache.bin"), longest}) {
+    for (const std::string& path : {std::string("cache.bin"), std::string("x/cache.bin"), longest}) {
       if (save_cache(path, some_identity(), some_payload(20))) return 2;
       if (load_cache(path, some_identity()).payload != some_payload(20)) return 3;
     }
@@ -477,13 +491,12 @@ TEST_CASE("relative paths and the longest file names work", "[cache_file]") {
   CHECK(folder.names() == std::vector<std::string>{"cache.bin", longest, "x"});
 }
 
-TEST_CASE("only old temporary files of the same cache are cleared away", "[cache_file]") {
+TEST_CASE("only old temporary files of the same cache are cleared away", "[keyed_file]") {
   TempFolder folder;
   const std::string fresh = ".cache.bin.brontes-1a-0-0123456789abcdef.tmp";
   const std::string stale = ".cache.bin.brontes-1b-0-0123456789abcdef.tmp";
-  const std::string others[] = {".other.bin.brontes-1b-0-0123456789abcdef.tmp",
-                                ".cache.bin.brontes-mine.tmp", ".cache.bin.brontes-.tmp",
-                                "cache.bin.tmp"};
+  const std::string others[] = {".other.bin.brontes-1b-0-0123456789abcdef.tmp", ".cache.bin.brontes-mine.tmp",
+                                ".cache.bin.brontes-.tmp", "cache.bin.tmp"};
   const auto hours_ago = fs::file_time_type::clock::now() - std::chrono::hours(2);
   std::vector<std::string> expected = {fresh, "cache.bin"};
   spit(folder.file(fresh), {1});
@@ -499,7 +512,7 @@ TEST_CASE("only old temporary files of the same cache are cleared away", "[cache
   CHECK(folder.names() == expected);
 }
 
-TEST_CASE("eight processes saving at once leave one valid file and nothing else", "[cache_file]") {
+TEST_CASE("eight processes saving at once leave one valid file and nothing else", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("new/cache.bin");
   constexpr std::uint32_t processes = 8;
@@ -535,9 +548,9 @@ TEST_CASE("eight processes saving at once leave one valid file and nothing else"
   };
   std::string bad_load;
   for (std::size_t running = children.size(); running > 0;) {
-    const CacheLoad load = load_cache(path, some_identity());
-    if (load.state == PipelineCacheState::rejected) bad_load = load.note;
-    if (load.state == PipelineCacheState::warm && !is_one_of_them(load.payload)) {
+    const FileLoad load = load_cache(path, some_identity());
+    if (load.state == FileState::rejected) bad_load = load.note;
+    if (load.state == FileState::loaded && !is_one_of_them(load.payload)) {
       bad_load = "a payload that nobody saved";
     }
     for (pid_t& child : children) {
@@ -550,13 +563,13 @@ TEST_CASE("eight processes saving at once leave one valid file and nothing else"
     }
   }
   CHECK(bad_load == "");
-  const CacheLoad load = load_cache(path, some_identity());
-  REQUIRE(load.state == PipelineCacheState::warm);
+  const FileLoad load = load_cache(path, some_identity());
+  REQUIRE(load.state == FileState::loaded);
   CHECK(is_one_of_them(load.payload));
   CHECK(std::distance(fs::directory_iterator(folder.file("new")), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("threads of one process may save the same file at once", "[cache_file]") {
+TEST_CASE("threads of one process may save the same file at once", "[keyed_file]") {
   TempFolder folder;
   const std::string path = folder.file("cache.bin");
   std::vector<Error> errors(4);
@@ -573,16 +586,14 @@ TEST_CASE("threads of one process may save the same file at once", "[cache_file]
     INFO(error.message);
     CHECK_FALSE(error);
   }
-  CHECK(load_cache(path, some_identity()).state == PipelineCacheState::warm);
+  CHECK(load_cache(path, some_identity()).state == FileState::loaded);
   CHECK(folder.names() == std::vector<std::string>{"cache.bin"});
 }
 
-TEST_CASE("the default path follows the XDG rules", "[cache_file]") {
+TEST_CASE("the default path follows the XDG rules", "[keyed_file]") {
   TempFolder home;
   std::string note = "left over";
-  auto directory = [&] {
-    return fs::path(default_cache_path(some_identity(), note)).parent_path().string();
-  };
+  auto directory = [&] { return fs::path(default_cache_path(some_identity(), note)).parent_path().string(); };
   SECTION("XDG_CACHE_HOME comes first, and need not exist yet") {
     ScopedVariable h("HOME", home.path());
     ScopedVariable xdg("XDG_CACHE_HOME", "/some/cache");
@@ -592,8 +603,8 @@ TEST_CASE("the default path follows the XDG rules", "[cache_file]") {
   SECTION("unset, empty or relative, it gives way to HOME") {
     ScopedVariable h("HOME", home.path());
     for (std::optional<std::string> value :
-         {std::optional<std::string>(), std::optional<std::string>(""),
-          std::optional<std::string>("relative/cache"), std::optional<std::string>("./cache")}) {
+         {std::optional<std::string>(), std::optional<std::string>(""), std::optional<std::string>("relative/cache"),
+          std::optional<std::string>("./cache")}) {
       ScopedVariable xdg("XDG_CACHE_HOME", value);
       CHECK(directory() == home.path() + "/.cache/brontes");
       CHECK(note.empty());
@@ -602,8 +613,7 @@ TEST_CASE("the default path follows the XDG rules", "[cache_file]") {
   SECTION("with no usable HOME either there is no path, and a note") {
     ScopedVariable xdg("XDG_CACHE_HOME", "relative");
     for (std::optional<std::string> value :
-         {std::optional<std::string>(), std::optional<std::string>(""),
-          std::optional<std::string>("relative"),
+         {std::optional<std::string>(), std::optional<std::string>(""), std::optional<std::string>("relative"),
           std::optional<std::string>(home.file("missing"))}) {
       ScopedVariable h("HOME", value);
       CHECK(default_cache_path(some_identity(), note).empty());
@@ -622,21 +632,21 @@ TEST_CASE("the default path follows the XDG rules", "[cache_file]") {
   CHECK(home.names().empty());
 }
 
-TEST_CASE("each device has its own default file, which outlives driver updates", "[cache_file]") {
+TEST_CASE("each device has its own default file, which outlives driver updates", "[keyed_file]") {
   ScopedVariable xdg("XDG_CACHE_HOME", "/some/cache");
-  auto path_with = [](void (*change)(CacheIdentity&)) {
-    CacheIdentity identity = some_identity();
+  auto path_with = [](void (*change)(FileIdentity&)) {
+    FileIdentity identity = some_identity();
     change(identity);
     std::string note;
     return default_cache_path(identity, note);
   };
-  const std::string path = path_with([](CacheIdentity&) {});
-  CHECK(path != path_with([](CacheIdentity& i) { i.vendor_id += 1; }));
-  CHECK(path != path_with([](CacheIdentity& i) { i.device_id += 1; }));
-  CHECK(path != path_with([](CacheIdentity& i) { i.driver_id += 1; }));
-  CHECK(path != path_with([](CacheIdentity& i) { i.pointer_bits ^= 96; }));
-  CHECK(path != path_with([](CacheIdentity& i) { i.device_uuid[3] ^= 1; }));
-  CHECK(path == path_with([](CacheIdentity& i) { i.driver_version += 1; }));
-  CHECK(path == path_with([](CacheIdentity& i) { i.driver_uuid[3] ^= 1; }));
-  CHECK(path == path_with([](CacheIdentity& i) { i.pipeline_cache_uuid[3] ^= 1; }));
+  const std::string path = path_with([](FileIdentity&) {});
+  CHECK(path != path_with([](FileIdentity& i) { i.vendor_id += 1; }));
+  CHECK(path != path_with([](FileIdentity& i) { i.device_id += 1; }));
+  CHECK(path != path_with([](FileIdentity& i) { i.driver_id += 1; }));
+  CHECK(path != path_with([](FileIdentity& i) { i.pointer_bits ^= 96; }));
+  CHECK(path != path_with([](FileIdentity& i) { i.device_uuid[3] ^= 1; }));
+  CHECK(path == path_with([](FileIdentity& i) { i.driver_version += 1; }));
+  CHECK(path == path_with([](FileIdentity& i) { i.driver_uuid[3] ^= 1; }));
+  CHECK(path == path_with([](FileIdentity& i) { i.pipeline_cache_uuid[3] ^= 1; }));
 }
