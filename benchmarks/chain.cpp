@@ -67,8 +67,11 @@ std::vector<Case> with_transfers(const Environment& environment, std::size_t cou
     must(c.program.read(c.out, data->out));
   };
 
-  return {checked([data] {
-            Batch batch(data->device);
+  // One Batch for all iterations, as a program that records the same work over and over would have it.
+  auto reused = std::make_shared<Batch>(data->device);
+  return {checked([data, reused] {
+            Batch& batch = *reused;
+            batch.reset();
             const Tensor x = batch.upload(data->x);
             const Tensor bias = batch.upload(data->bias);
             const Tensor out = batch.add(batch.scale(batch.relu(x), factor), bias);

@@ -45,6 +45,8 @@ struct Batch::State {
   /// By resource id: whose arena it is; null for a buffer.
   std::vector<std::unique_ptr<submit::Program>> programs;
   std::unordered_map<const vk::Allocation*, ResourceId> buffers;
+  /// An arena from before reset(), for the next execution.
+  std::shared_ptr<vk::Allocation> spare_arena;
 
   void fail(Error e) {
     if (!error) error = std::move(e);
@@ -126,7 +128,7 @@ struct Batch::State {
   }
 
   Result<plan::Plan> plan(bool to_run) const;
-  Result<std::unique_ptr<submit::Program>> build(encode::Use use) const;
+  Result<std::unique_ptr<submit::Program>> build(encode::Use use, const std::shared_ptr<vk::Allocation>& spare) const;
   Result<Submission> submit();
   Error read(const Tensor& x, Span<float> out) const;
 };
@@ -144,12 +146,19 @@ Result<plan::Plan> Batch::State::plan(bool to_run) const {
   return plan::make_plan(graph, context->traits(), planning);
 }
 
-Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use) const {
+// The arena may be the `spare` one, if that is idle and neither too small nor much too large.
+Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use,
+                                                             const std::shared_ptr<vk::Allocation>& spare) const {
   if (error) return error;
   if (Error e = check_device("execute")) return e;
   auto planned = plan(true);
   if (!planned) return planned.error();
-  auto program = submit::Program::create(context, std::move(*planned), resources, use);
+  submit::SharedMemory shared;
+  const std::uint64_t needed = planned->arena_bytes;
+  if (spare && needed <= spare->bytes() && spare->bytes() / 4 <= needed && context->queue().reached(spare->last_use)) {
+    shared.arena = spare;
+  }
+  auto program = submit::Program::create(context, std::move(*planned), resources, use, shared);
   if (!program) return program.error();
   const auto& places = (*program)->plan().uploads;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -163,8 +172,9 @@ Result<Submission> Batch::State::submit() {
       graph.first_pending_node() == graph.nodes().size()) {
     return Submission();
   }
-  auto built = build(encode::Use::once);
+  auto built = build(encode::Use::once, spare_arena);
   if (!built) return built.error();
+  if ((*built)->arena() == spare_arena) spare_arena.reset();
   std::unique_ptr<submit::Program> program = std::move(*built);
   auto value = program->submit();
   if (!value) return value.error();
@@ -301,7 +311,7 @@ Error Batch::execute() {
 }
 
 Result<Program> Batch::compile() {
-  auto program = state_->build(encode::Use::often);
+  auto program = state_->build(encode::Use::often, nullptr);
   if (!program) return program.error();
   auto state = std::make_unique<Program::State>(
       Program::State{state_->context, state_->owner, state_->graph.without_data(), std::move(*program)});
@@ -332,6 +342,15 @@ Result<std::vector<float>> Batch::read(Tensor x) const {
 void Batch::reset() {
   auto fresh = std::make_unique<State>(state_->context, state_->options);
   fresh->owner = {state_->owner.serial, state_->owner.generation + 1};
+  // Memory that has been touched is worth keeping: the largest arena, and room for uploads.
+  fresh->spare_arena = std::move(state_->spare_arena);
+  for (const auto& program : state_->programs) {
+    if (!program || !program->arena()) continue;
+    if (!fresh->spare_arena || fresh->spare_arena->bytes() < program->arena()->bytes()) {
+      fresh->spare_arena = program->arena();
+    }
+  }
+  fresh->graph.reuse_blocks(std::move(state_->graph));
   state_ = std::move(fresh);
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <utility>
 
 namespace brontes::record {
 namespace {
@@ -114,6 +115,35 @@ Result<ValueId> Graph::append(Node node, Span<const ValueId> inputs, const Shape
   return node.output;
 }
 
+// Memory that was used before, if some is of about the right size, else new. No data: there is none.
+Upload Graph::take_block(std::size_t count) {
+  for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
+    if (block->room < count || block->room / 2 > count) continue;
+    Upload taken = std::move(*block);
+    blocks_.erase(block);
+    return taken;
+  }
+  return {no_value, std::unique_ptr<float[]>(new (std::nothrow) float[count]), count};
+}
+
+// Keeps what is large enough to be slow to get anew, and not too much of it.
+void Graph::give_blocks(std::vector<Upload> uploads) {
+  constexpr std::size_t worth_keeping = 16 << 10;
+  constexpr std::size_t most = 16 << 20;  // 64 MiB
+  std::size_t kept = 0;
+  for (const Upload& block : blocks_) kept += block.room;
+  for (Upload& upload : uploads) {
+    if (!upload.data || upload.room < worth_keeping || upload.room > most - kept) continue;
+    kept += upload.room;
+    blocks_.push_back(std::move(upload));
+  }
+}
+
+void Graph::reuse_blocks(Graph&& other) {
+  blocks_ = std::move(other.blocks_);
+  give_blocks(std::move(other.uploads_));
+}
+
 Result<ValueId> Graph::upload(Span<const float> data, const Shape& shape) {
   const char* op = "upload";
   if (data.data() == nullptr && data.size() != 0) {
@@ -131,19 +161,20 @@ Result<ValueId> Graph::upload(Span<const float> data, const Shape& shape) {
     return shape_error(op, std::to_string(data.size()) + " elements of data for shape " + to_string(actual) +
                                ", which has " + std::to_string(actual.count()));
   }
-  std::unique_ptr<float[]> copy;
+  Upload block;
   if (!data.empty()) {
-    copy.reset(new (std::nothrow) float[data.size()]);
-    if (!copy) {
+    block = take_block(data.size());
+    if (!block.data) {
       return Error(Errc::out_of_memory, "upload: no host memory for " + std::to_string(data.size()) + " elements");
     }
-    std::memcpy(copy.get(), data.data(), data.size() * sizeof(float));
+    std::memcpy(block.data.get(), data.data(), data.size() * sizeof(float));
   }
   const auto id = static_cast<ValueId>(values_.size());
   Value value;
   value.shape = actual;
   values_.push_back(value);
-  uploads_.push_back({id, std::move(copy)});
+  block.value = id;
+  uploads_.push_back(std::move(block));
   return id;
 }
 
@@ -152,7 +183,7 @@ Result<ValueId> Graph::input(const Shape& shape) {
   Value value;
   value.shape = shape;
   values_.push_back(value);
-  uploads_.push_back({static_cast<ValueId>(values_.size() - 1), nullptr});
+  uploads_.push_back({static_cast<ValueId>(values_.size() - 1), nullptr, 0});
   return uploads_.back().value;
 }
 
@@ -287,7 +318,7 @@ void Graph::executed(Span<const Residence> residences) {
     values_[r.value].offset = r.offset;
     values_[r.value].readable = r.readable;
   }
-  uploads_.clear();
+  give_blocks(std::exchange(uploads_, {}));
   first_pending_value_ = values_.size();
   first_pending_node_ = nodes_.size();
 }

@@ -103,6 +103,7 @@ const char* name(const Node& node) noexcept;
 struct Upload {
   ValueId value;
   std::unique_ptr<float[]> data;  // null for a value without elements, and for input()
+  std::size_t room = 0;           // elements that `data` has room for
 };
 
 /// The recording of one batch. Every method checks its input completely and changes nothing on
@@ -145,12 +146,17 @@ class Graph {
   };
   void executed(Span<const Residence> residences);
 
+  /// Takes over the memory that `other`, which is done with, has for uploads.
+  void reuse_blocks(Graph&& other);
+
   /// A copy, but for the data of uploads.
   Graph without_data() const;
 
  private:
   Result<ValueId> append(Node node, Span<const ValueId> inputs, const Shape& shape);
   Error check_operands(const char* op, Span<const ValueId> inputs) const;
+  Upload take_block(std::size_t count);
+  void give_blocks(std::vector<Upload> uploads);
   Error check_not_weight(const char* op, Span<const ValueId> inputs) const;
   Error check_size(const char* op, const Shape& shape) const;
 
@@ -158,6 +164,7 @@ class Graph {
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   std::vector<Upload> uploads_;  // pending ones only
+  std::vector<Upload> blocks_;   // memory of earlier ones
   std::size_t first_pending_value_ = 0;
   std::size_t first_pending_node_ = 0;
 };

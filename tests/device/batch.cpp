@@ -121,6 +121,41 @@ TEST_CASE_METHOD(DeviceTest, "reset clears an error", "[batch]") {
   REQUIRE_OK(batch.execute());
 }
 
+TEST_CASE_METHOD(DeviceTest, "a batch keeps its memory over reset", "[batch]") {
+  DeviceOptions options = checked_options();
+  for (const bool staged : {false, true}) {
+    options.simulate.staged_memory = staged;
+    const Device device = open_device(options);
+    Batch batch(device);
+    for (int i = 0; i < 4; ++i) {
+      batch.reset();
+      // Of about the same size each time; the third is larger than what is there.
+      const std::size_t n = 20000 + (i == 2 ? 30000u : static_cast<std::size_t>(i));
+      std::vector<float> x = counting(n);
+      const Tensor y = batch.neg(batch.upload(x));
+      x.assign(n, 0.0f);
+      REQUIRE_OK(batch.execute());
+      const std::vector<float> got = read(batch, y);
+      REQUIRE(got.size() == n);
+      CHECK(got[n - 1] == -static_cast<float>(n - 1));
+      CHECK(got[1] == -1.0f);
+      if (device.info().mapped_memory) CHECK((batch.stats().allocations == 0) == (i == 1 || i == 3));
+    }
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "memory in use is not taken by the next recording", "[batch]") {
+  Batch batch(shared_device());
+  std::vector<Submission> submissions;
+  for (int i = 0; i < 8; ++i) {
+    batch.reset();
+    const Tensor y = batch.scale(batch.upload(std::vector<float>(100000, 1.0f)), static_cast<float>(i));
+    submissions.push_back(batch.submit().value());
+    if (i == 7) CHECK(read(batch, y)[99999] == 7.0f);
+  }
+  for (const Submission& s : submissions) REQUIRE_OK(s.wait());
+}
+
 TEST_CASE_METHOD(DeviceTest, "a batch can be reset and used many times", "[batch]") {
   Batch batch(shared_device());
   for (int i = 0; i < 20; ++i) {

@@ -177,7 +177,9 @@ class BRONTES_API Batch {
   Error read(Tensor x, Span<float> out) const;
 
   /// Forgets everything recorded and every result; tensors of before become stale. The next
-  /// execute() starts over. Errors are cleared, counts start at zero.
+  /// execute() starts over. Errors are cleared, counts start at zero. Keeps the memory of the largest
+  /// execution, and up to 64 MiB for uploads, so that recording and executing the like of it again allocates
+  /// little; a new Batch has none of it.
   void reset();
 
   // --- Looking --------------------------------------------------------------------------------------
