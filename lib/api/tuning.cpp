@@ -375,10 +375,10 @@ std::vector<MatmulShape> default_tune_shapes(bool quick) {
     for (Layout layout : {Layout::nk, Layout::kn}) shapes.push_back({m, k, n, layout});
   };
   if (quick) {
-    for (std::uint64_t m : {1, 4, 8, 64}) add(m, 1024, 1024);
+    for (std::uint64_t m : {1u, 4u, 8u, 64u}) add(m, 1024, 1024);
   } else {
     for (std::uint64_t m = 1; m <= 1024; m *= 2) {
-      for (std::uint64_t size : {256, 512, 1024, 2048, 4096}) add(m, size, size);
+      for (std::uint64_t size : {256u, 512u, 1024u, 2048u, 4096u}) add(m, size, size);
       add(m, 1024, 4096);
       add(m, 4096, 1024);
     }

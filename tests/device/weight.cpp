@@ -65,7 +65,7 @@ TEST_CASE_METHOD(DeviceTest, "weights as files store them are worth what the for
       CHECK(weight.dtype() == type);
       CHECK(weight.parts() == 1);
       CHECK(weight.bytes() >= stored.bytes.size());
-      for (std::uint64_t m : {1, 3}) CHECK(wrong_product(shared_device(), weight, stored.values, m) == "");
+      for (std::uint64_t m : {1u, 3u}) CHECK(wrong_product(shared_device(), weight, stored.values, m) == "");
     }
   }
 }
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(DeviceTest, "the naive kernel and the subgroup kernel read ever
     const StoredWeights stored = random_stored(type, 21, 160, 5);
     const Weight weight = weight_of(Weight::from_stored(shared_device(), stored.bytes, 21, 160, type));
     for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::subgroup}) {
-      for (std::uint64_t m : {1, 2, 8, 17}) {
+      for (std::uint64_t m : {1u, 2u, 8u, 17u}) {
         INFO(to_string(type) << " " << to_string(kernel) << " m = " << m);
         CHECK(wrong_product(shared_device(), weight, stored.values, m, kernel) == "");
       }
@@ -424,7 +424,7 @@ TEST_CASE_METHOD(DeviceTest, "a weight past the range of one binding is kept in 
       const Weight weight = weight_of(Weight::from_stored(device, stored.bytes, rows, columns, type));
       CHECK(weight.parts() > 1);
       CHECK(weight.parts() >= weight.bytes() / 16384);
-      for (std::uint64_t m : {1, 3}) CHECK(wrong_product(device, weight, stored.values, m) == "");
+      for (std::uint64_t m : {1u, 3u}) CHECK(wrong_product(device, weight, stored.values, m) == "");
       CHECK(wrong_product(device, weight, stored.values, 2, MatmulKernel::naive) == "");
 
       // With an epilogue, which every part has.

@@ -122,7 +122,7 @@ TEST_CASE("the selector takes gemv for few rows, naive for little, tiled for the
 }
 
 TEST_CASE("the selector keeps CPU drivers from workgroup barriers", "[plan][matmul]") {
-  for (const std::uint64_t m : {1, 2, 31, 512}) {
+  for (const std::uint64_t m : {1u, 2u, 31u, 512u}) {
     CHECK(kernel_for({m, 512, 512, Layout::kn}, cpu_driver()) == MatmulKernel::subgroup);
     CHECK(kernel_for({m, 512, 512, Layout::nk}, cpu_driver()) == MatmulKernel::subgroup);
   }
@@ -143,7 +143,7 @@ TEST_CASE("the selector can do without looking at m", "[plan][matmul]") {
       MatmulProblem one{1, 512, 512, layout};
       one.batch_invariant = true;
       const MatmulSelection want = select_matmul(one, traits).value();
-      for (const std::uint64_t m : {2, 7, 8, 64, 5000}) {
+      for (const std::uint64_t m : {2u, 7u, 8u, 64u, 5000u}) {
         MatmulProblem more = one;
         more.m = m;
         const MatmulSelection got = select_matmul(more, traits).value();
@@ -366,7 +366,7 @@ TEST_CASE("few tiles and a long k make slices side by side", "[plan][matmul]") {
 TEST_CASE("slices and chunks of k together give the product that was recorded", "[plan][matmul]") {
   for (const std::uint64_t loops : {std::uint64_t{40}, std::uint64_t{60000}}) {
     for (const Layout layout : {Layout::kn, Layout::nk}) {
-      for (const std::uint64_t m : {1, 3, 20}) {
+      for (const std::uint64_t m : {1u, 3u, 20u}) {
         plan::Traits traits = gpu();
         traits.max_group_invocations = 64;
         traits.max_loop_iterations = loops;

@@ -32,8 +32,8 @@ const MatmulForce naive(MatmulKernel::naive, 1);
 // A grid with a gain by which every measurement can be told from the others.
 Tuning grid() {
   Tuning tuning;
-  for (std::uint64_t m : {1, 2, 4, 8, 64}) {
-    for (std::uint64_t size : {256, 512, 1024}) {
+  for (std::uint64_t m : {1u, 2u, 4u, 8u, 64u}) {
+    for (std::uint64_t size : {256u, 512u, 1024u}) {
       const float gain = 2.0f + static_cast<float>(tuning.matmuls.size());
       tuning.matmuls.push_back({m, size, size, Layout::nk, DType::f32, naive, gain});
     }
@@ -283,15 +283,15 @@ TEST_CASE("whatever a table of random bytes says, the selector gives a selection
   for (int round = 0; round < 3000; ++round) {
     auto bytes = good;
     const std::size_t from = round % 2 == 0 ? 16 : 0;
-    for (std::size_t i = 0; i < 1 + round % 7u; ++i) {
+    for (std::size_t i = 0; i < 1 + static_cast<std::size_t>(round) % 7; ++i) {
       bytes[from + random() % (bytes.size() - from)] = static_cast<std::uint8_t>(random());
     }
     if (round % 5 == 0) bytes.resize(random() % bytes.size());
     const auto parsed = plan::parse_tuning(bytes);
     if (!parsed) continue;
     traits.tuning = &*parsed;
-    for (std::uint64_t m : {1, 3, 8, 64}) {
-      for (std::uint64_t size : {256, 700, 1024}) {
+    for (std::uint64_t m : {1u, 3u, 8u, 64u}) {
+      for (std::uint64_t size : {256u, 700u, 1024u}) {
         const auto selection = plan::select_matmul({m, size, size, Layout::nk}, traits);
         REQUIRE(selection);
         REQUIRE((selection->kernel != MatmulKernel::gemv || m <= plan::matmul_gemv_max_rows));

@@ -215,7 +215,7 @@ void add_weights(Cases& cases, const Product& p, const std::string& suffix) {
 
 void add_matmuls(Cases& cases) {
   add_matmul(cases, {MatmulKernel::naive, 64, 64, 64}, "");
-  for (const std::uint64_t m : {1, 2, 4, 8}) {
+  for (const std::uint64_t m : {1u, 2u, 4u, 8u}) {
     const std::string rows = "/" + std::to_string(m);
     // So many columns that no k need be split.
     add_matmul(cases, {MatmulKernel::gemv, m, 4096, 32768}, rows);
@@ -235,7 +235,7 @@ void add_matmuls(Cases& cases) {
 
 // What devices without subgroup arithmetic get.
 void add_without_subgroups(Cases& cases) {
-  for (const std::uint64_t m : {1, 8}) {
+  for (const std::uint64_t m : {1u, 8u}) {
     add_matmul(cases, {MatmulKernel::gemv, m, 4096, 32768}, "/" + std::to_string(m) + "/no-subgroups");
   }
 }
