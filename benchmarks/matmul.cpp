@@ -38,7 +38,7 @@ struct Data {
 
 MatmulKernel kernel_of(const std::string& variant) {
   for (const MatmulKernel kernel :
-       {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup}) {
+       {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
     if (variant == brontes::to_string(kernel)) return kernel;
   }
   return MatmulKernel::automatic;

@@ -25,7 +25,7 @@ from typing import Dict, List, Optional, Tuple
 OPTIMIZATIONS = [
     "--wrap-opkill", "--eliminate-dead-functions", "--eliminate-dead-branches", "--merge-return",
     "--private-to-local", "--eliminate-local-single-block", "--eliminate-local-single-store", "--eliminate-dead-code-aggressive",
-    "--scalar-replacement=100", "--convert-local-access-chains", "--eliminate-local-single-block",
+    "--scalar-replacement=128", "--convert-local-access-chains", "--eliminate-local-single-block",
     "--eliminate-local-single-store", "--eliminate-dead-code-aggressive", "--ssa-rewrite", "--eliminate-dead-code-aggressive",
     "--simplify-instructions", "--vector-dce", "--eliminate-dead-branches", "--merge-blocks", "--redundancy-elimination",
     "--eliminate-dead-code-aggressive", "--cfg-cleanup",

@@ -12,6 +12,9 @@
 #include "epilogue.glsl"
 #include "memory.glsl"
 
+// A constant, because CPU drivers would read C all the same.
+layout(constant_id = 41) const uint accumulate = 0;
+
 layout(push_constant, std430) uniform MatmulParams {
   uint m;
   uint k;
@@ -19,7 +22,6 @@ layout(push_constant, std430) uniform MatmulParams {
   uint k_begin;  // a multiple of 4
   uint k_count;
   float alpha;
-  uint accumulate;
   uint groups;
   uint n_begin;
   uint n_count;  // n, but for W[n,k] in parts
@@ -35,14 +37,14 @@ const uint layout_nk = 1;
 
 void put1(uint i, float sum) {
   float value = params.alpha * sum;
-  if (params.accumulate != 0u) value += load1(c, i);
+  if (accumulate != 0u) value += load1(c, i);
   BRONTES_EPILOGUE1(value, i, params.epilogue)
   store1(c, i, value);
 }
 
 void put4(uint i4, vec4 sum) {
   vec4 value = params.alpha * sum;
-  if (params.accumulate != 0u) value += load4(c, i4);
+  if (accumulate != 0u) value += load4(c, i4);
   BRONTES_EPILOGUE4(value, i4, params.epilogue)
   store4(c, i4, value);
 }

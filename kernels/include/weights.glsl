@@ -1,10 +1,8 @@
 // Rows of W[n,k] in any storage type, as lib/weights/device_layout.hpp lays them out. A kernel takes
 // weight_chunk elements at a time: a vec4 of words from weight_words(), and from these one vec4 of
-// floats after the other.
+// floats after the other. Before it is included there must be the slot b and, among `params`, k and n_count.
 #ifndef BRONTES_WEIGHTS_GLSL
 #define BRONTES_WEIGHTS_GLSL
-
-#include "matmul.glsl"
 
 // DType of B; other than f32 only where B is W[n,k].
 layout(constant_id = 40) const uint b_type = 0;

@@ -15,6 +15,8 @@ layout(constant_id = 0) const uint group_size = 64;
 // 1 if n, n_begin and n_count are multiples of 4: an invocation then has four neighbours.
 layout(constant_id = 1) const uint vectorized = 0;
 
+layout(constant_id = 41) const uint accumulate = 0;
+
 layout(push_constant, std430) uniform MatmulCombineParams {
   uint m;
   uint n;
@@ -22,7 +24,6 @@ layout(push_constant, std430) uniform MatmulCombineParams {
   uint n_count;
   uint slices;
   float alpha;
-  uint accumulate;
   uint groups;
   EpilogueParams epilogue;
 } params;
@@ -59,12 +60,12 @@ void main() {
 
   if (four) {
     vec4 value = params.alpha * sum;
-    if (params.accumulate != 0u) value += load4(c, to);
+    if (accumulate != 0u) value += load4(c, to);
     BRONTES_EPILOGUE4(value, to, params.epilogue)
     store4(c, to, value);
   } else {
     float value = params.alpha * sum.x;
-    if (params.accumulate != 0u) value += load1(c, to);
+    if (accumulate != 0u) value += load1(c, to);
     BRONTES_EPILOGUE1(value, to, params.epilogue)
     store1(c, to, value);
   }

@@ -14,14 +14,16 @@
 layout(local_size_x = 64, local_size_x_id = 0) in;
 // plan::matmul_vectorized: bit 0 if k % 4 == 0, bit 2 if k % 8 == 0.
 layout(constant_id = 1) const uint vectorized = 0;
-// The tile: up to 8 rows of A by up to 8 rows of W, and no more of W than a subgroup has lanes.
+// The tile: up to 8 rows of A by up to 16 rows of W, and no more of W than twice the lanes of a subgroup.
 layout(constant_id = 2) const uint rows = 1;
 layout(constant_id = 3) const uint columns = 8;
 // Tiles per workgroup: one for each subgroup, of the size the device says it has.
 layout(constant_id = 4) const uint tiles = 8;
 
 #define FOR_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-#define FOR_COLUMNS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3) DO(r, 4) DO(r, 5) DO(r, 6) DO(r, 7)
+#define FOR_COLUMNS(DO, r)                                                              \
+  DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3) DO(r, 4) DO(r, 5) DO(r, 6) DO(r, 7)             \
+  DO(r, 8) DO(r, 9) DO(r, 10) DO(r, 11) DO(r, 12) DO(r, 13) DO(r, 14) DO(r, 15)
 
 const bool aligned = (vectorized & 1u) != 0u;
 // The last chunk of a row may reach past it. (No && here: glslang makes no constants of it.)
@@ -40,23 +42,23 @@ void compute(uint tile) {
   // computed here, because not every driver moves it out of loops: where it begins, in floats of A
   // or in vec4s, and in vec4s of W but for rows that do not begin on one.
   uint a_row[8];
-  uint w_row[8];
-  uint w_at[8];
-  float sum[64];
+  uint w_row[16];
+  uint w_at[16];
+  float sum[128];
 #define BEGIN_ROW(r) a_row[r] = min(first_row + r, params.m - 1u) * params.k / (ragged ? 1u : 4u);
 #define BEGIN_COLUMN(r, c)                                                     \
   w_row[c] = min(first_column + c, params.n_count - 1u);                       \
   w_at[c] = w_row[c] * weight_row_words() / (split ? 1u : 4u);
-#define BEGIN_SUM(r, c) sum[r * 8 + c] = 0.0;
+#define BEGIN_SUM(r, c) sum[r * 16 + c] = 0.0;
 #define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
   FOR_ROWS(BEGIN_ROW)
   FOR_COLUMNS(BEGIN_COLUMN, 0)
   FOR_ROWS(BEGIN_SUMS)
 
   vec4 x[8];
-  vec4 whole[8];
-  uvec4 words[8];
-  float scale[8];
+  vec4 whole[16];
+  uvec4 words[16];
+  float scale[16];
 #define FETCH(unused, c)                                                                              \
   if (c < columns) {                                                                                  \
     if (split) {                                                                                      \
@@ -77,7 +79,7 @@ void compute(uint tile) {
       x[r] = load4(a, a_row[r] + at / 4u);                                                            \
   }
 #define ADD(r, c) \
-  if (r < rows) sum[r * 8 + c] += dot(x[r], w);
+  if (r < rows) sum[r * 16 + c] += dot(x[r], w);
 #define ADD_COLUMN(unused, c)                                                                         \
   if (c < columns) {                                                                                  \
     vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);                              \
@@ -99,19 +101,24 @@ void compute(uint tile) {
     }
   }
 
-  // Lane c writes column c.
+  // Lane c writes column c, and column c + lanes.
   uint lane = gl_SubgroupInvocationID;
-#define MEET(r, c)                                \
-  if (c < columns) {                              \
-    float total = subgroupAdd(sum[r * 8 + c]);    \
-    mine = lane == c ? total : mine;              \
+#define MEET(r, c)                                                   \
+  if (c < columns) {                                                 \
+    float total = subgroupAdd(sum[r * 16 + c]);                      \
+    mine = lane == c ? total : mine;                                 \
+    if (c >= 4) next = lane + gl_SubgroupSize == c ? total : next;   \
   }
-#define FINISH(r)                                                                            \
-  if (r < rows && first_row + r < params.m) {                                                \
-    float mine = 0.0;                                                                        \
-    FOR_COLUMNS(MEET, r)                                                                     \
-    if (lane < columns && first_column + lane < params.n_count)                              \
-      put1((first_row + r) * params.n + params.n_begin + first_column + lane, mine);                          \
+#define PUT(row, at, value)                                               \
+  if (at < columns && first_column + at < params.n_count)            \
+    put1((first_row + row) * params.n + params.n_begin + first_column + at, value);
+#define FINISH(r)                                                    \
+  if (r < rows && first_row + r < params.m) {                        \
+    float mine = 0.0;                                                \
+    float next = 0.0;                                                \
+    FOR_COLUMNS(MEET, r)                                             \
+    PUT(r, lane, mine)                                                  \
+    if (columns > 4u) { PUT(r, lane + gl_SubgroupSize, next) }          \
   }
   FOR_ROWS(FINISH)
 }

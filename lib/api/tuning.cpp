@@ -113,7 +113,7 @@ struct Bench {
 
   Result<plan::Plan> product(const MatmulShape& s, MatmulForce choice) const {
     plan::Traits with = traits();
-    const plan::Tuning forced = plan::forcing({s.m, s.k, s.n, s.layout}, choice, with.access);
+    const plan::Tuning forced = plan::forcing({s.m, s.k, s.n, s.layout}, choice, with.access.products);
     with.tuning = &forced;
     return plan(with, Shape(s.m, s.k), Shape(s.k, s.n), [&](record::Graph& graph, const record::ValueId* in) {
       return graph.matmul(in[0], in[1], s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic});
@@ -426,9 +426,9 @@ Result<TuneReport> tune_matmul(const Device& device, const TuneOptions& options)
     auto fastest = fastest_access(own);
     if (!fastest) return fastest.error();
     context = std::move(*fastest);
-    tuning.access_compared = true;
+    tuning.access_compared = context != own;
   }
-  tuning.access = context->traits().access;
+  tuning.access = context->traits().access.products;
   report.access = context->info().access;
 
   std::uint64_t a = 1, b = 1, c = 1;

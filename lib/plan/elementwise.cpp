@@ -24,6 +24,7 @@ static_assert(std::size(output_ids) == elementwise_max_outputs);
   static_assert(kernels::matmul_naive::name + 0u == kernels::matmul_gemv::name &&          \
                 kernels::matmul_naive::name + 0u == kernels::matmul_gemv_subgroup::name && \
                 kernels::matmul_naive::name + 0u == kernels::matmul_combine::name &&       \
+                kernels::matmul_naive::name + 0u == kernels::matmul_panel::name &&         \
                 kernels::matmul_naive::name + 0u == kernels::matmul_tiled::name &&         \
                 kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_kn::name &&   \
                 kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_nk::name &&   \
@@ -52,11 +53,15 @@ struct Cut {
 };
 
 Cut cut_of(std::uint64_t count, const Traits& traits) {
-  // Measured on CPU drivers: with many elements, larger groups with two vectors per invocation; more of
-  // them take long to compile. A GPU has enough invocations for one each.
+  // A GPU has enough invocations for one vector each. On CPU drivers a workgroup has its price: many elements
+  // go into large ones with several vectors per invocation, as long as there is one for every core.
   Cut cut{256, 1, count >= (1u << 16)};
   if (traits.cpu) cut.group_size = cut.large ? 256 : 64;
-  if (traits.cpu && cut.large) cut.vectors = 2;
+  if (traits.cpu && cut.large) {
+    constexpr std::uint64_t enough_groups = 64;
+    const std::uint64_t most = count / 4 / cut.group_size / enough_groups;
+    cut.vectors = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(most, 1, elementwise_max_vectors));
+  }
   cut.group_size = std::min(cut.group_size, traits.max_group_invocations);
   return cut;
 }

@@ -6,6 +6,7 @@
 #include "weights/device_layout.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace brontes::plan {
 namespace {
@@ -17,6 +18,7 @@ using kernels::matmul_naive::Binding;
                 kernels::other::c + 0u == Binding::c)
 BRONTES_SAME(matmul_gemv);
 BRONTES_SAME(matmul_gemv_subgroup);
+BRONTES_SAME(matmul_panel);
 BRONTES_SAME(matmul_subgroup_kn);
 BRONTES_SAME(matmul_subgroup_nk);
 BRONTES_SAME(matmul_tiled);
@@ -65,22 +67,37 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       if (layout == Layout::nk) {
         namespace kernel = kernels::matmul_subgroup_nk;
         Dispatch d(kernels::Id::matmul_subgroup_nk, group);
-        d.set(kernel::group_size, s.group_size);
+        d.set(kernel::group_size, s.subgroup.group_size);
         d.set(kernel::vectorized, s.vectorized);
-        d.set(kernel::rows, s.rows);
-        d.set(kernel::columns, s.columns);
-        d.set(kernel::tiles, s.subgroups);
+        d.set(kernel::rows, s.subgroup.rows);
+        d.set(kernel::columns, s.subgroup.columns);
+        d.set(kernel::tiles, s.subgroup.tiles);
         d.set(kernel::b_type, static_cast<std::uint32_t>(type));
         return d;
       }
       namespace kernel = kernels::matmul_subgroup_kn;
       Dispatch d(kernels::Id::matmul_subgroup_kn, group);
-      d.set(kernel::group_size, s.group_size);
+      d.set(kernel::group_size, s.subgroup.group_size);
       d.set(kernel::vectorized, s.vectorized);
-      d.set(kernel::rows, s.rows);
-      d.set(kernel::vectors, s.columns);
-      d.set(kernel::depth, s.depth);
-      d.set(kernel::tiles, s.subgroups);
+      d.set(kernel::rows, s.subgroup.rows);
+      d.set(kernel::vectors, s.subgroup.columns);
+      d.set(kernel::width, s.subgroup.width);
+      d.set(kernel::sources, s.subgroup.sources);
+      d.set(kernel::tiles, s.subgroup.tiles);
+      return d;
+    }
+    case MatmulKernel::panel: {
+      namespace kernel = kernels::matmul_panel;
+      Dispatch d(kernels::Id::matmul_panel, group);
+      d.set(kernel::group_size, s.subgroup.group_size);
+      d.set(kernel::rows, s.subgroup.rows);
+      d.set(kernel::columns, s.subgroup.columns);
+      d.set(kernel::width, s.subgroup.width);
+      d.set(kernel::sources, s.subgroup.sources);
+      d.set(kernel::tiles, s.subgroup.tiles);
+      d.set(kernel::a_packed, s.subgroup.a_packed ? 1 : 0);
+      d.set(kernel::b_packed, s.subgroup.b_packed ? 1 : 0);
+      d.set(kernel::steps, s.subgroup.steps);
       return d;
     }
     case MatmulKernel::naive:
@@ -110,9 +127,39 @@ Part part_of(const Lowering& to, record::ValueId b, const record::MatmulNode& op
   return {{static_cast<record::ResourceId>(value.resource + index), 0, bytes}, begin, count};
 }
 
+// An operand for the panel kernel: `count` rows of k, or columns of B[k,n].
+struct Operand {
+  Region region;
+  Layout layout;
+  DType type;
+  std::uint64_t count, k;
+};
+
+// Lays it out in bands of `height`, in memory of its own.
+Error lower_pack(Lowering& to, std::uint32_t group, const Operand& operand, std::uint32_t height, Region& packed) {
+  namespace kernel = kernels::matmul_pack;
+  const MatmulLayout layout = kernel_layout(operand.layout);
+  packed = to.arena.reserve(matmul_packed_elements(operand.count, operand.k, height) * sizeof(float));
+  const std::uint32_t group_size = std::min(64u, to.traits.max_group_invocations);
+  const auto count = static_cast<std::uint32_t>(operand.count);
+  const MatmulPackParams params{static_cast<std::uint32_t>(operand.k), count, count};
+  Dispatch dispatch(kernels::Id::matmul_pack, group);
+  dispatch.set(kernel::group_size, group_size);
+  dispatch.set(kernel::b_layout, static_cast<std::uint32_t>(layout));
+  dispatch.set(kernel::vectorized, matmul_vectorized(params.k, params.n));
+  dispatch.set(kernel::height, height);
+  dispatch.set(kernel::b_type, static_cast<std::uint32_t>(operand.type));
+  dispatch.bind(kernel::b, operand.region);
+  dispatch.bind(kernel::c, packed);
+  dispatch.work = operand.count * operand.k;
+  dispatch.params(params);
+  const std::uint64_t invocations = matmul_pack_invocations(layout, operand.count, operand.k, height);
+  return to.emit(dispatch, (invocations + group_size - 1) / group_size);
+}
+
 // Adds up the slices of the part's columns, which lie in `partials`.
 Error lower_combine(Lowering& to, std::uint32_t group, const Part& part, const Region& partials, const Region& c,
-                    MatmulCombineParams params, bool last) {
+                    MatmulCombineParams params, bool accumulate, bool last) {
   namespace kernel = kernels::matmul_combine;
   const bool four = (params.n | params.n_begin | params.n_count) % 4 == 0;
   const std::uint32_t group_size = std::min(64u, to.traits.max_group_invocations);
@@ -123,20 +170,23 @@ Error lower_combine(Lowering& to, std::uint32_t group, const Part& part, const R
   dispatch.set(kernel::vectorized, four ? 1 : 0);
   dispatch.bind(kernel::partials, partials);
   dispatch.bind(kernel::c, c);
-  dispatch.overwrites(kernel::c, params.accumulate == 0 && part.begin == 0);
+  dispatch.set(kernel::accumulate, accumulate ? 1 : 0);
+  dispatch.overwrites(kernel::c, !accumulate && part.begin == 0);
   if (last) set_epilogue(to, group, dispatch, params.epilogue);
   dispatch.work = std::uint64_t{params.m} * params.n_count * params.slices;
   dispatch.params(params);
   return to.emit(dispatch, params.groups);
 }
 
-// The columns of C that one part of B gives.
-Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Region& c) {
+// The columns of C that one part of B gives. `packed` is A laid out for panels, once a part has needed it: the rows
+// of a panel are the same for all parts.
+Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Region& c, std::optional<Region>& packed) {
   const record::Node& node = to.graph.nodes()[to.grouping.groups[group].root];
   const record::MatmulNode& op = node.matmul;
   const DType type = to.graph.values()[node.inputs[1]].dtype;
   auto selected =
-      select_matmul({op.m, op.k, part.count, op.layout, type, to.options.batch_invariant}, to.traits, op.kernel);
+      select_matmul({op.m, op.k, part.count, op.layout, type, to.options.batch_invariant}, to.traits,
+                    {op.kernel, op.variant});
   if (!selected) return selected.error();
 
   // Four neighbours of C are a vec4 only where those of the part's first row are.
@@ -144,8 +194,21 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
   const bool sliced = selected->slices > 1;
   const Region partials = sliced ? to.arena.reserve(op.m * part.count * selected->slices * sizeof(float)) : Region{};
   Dispatch dispatch = specialized(*selected, op.layout, type, group);
-  dispatch.bind(Binding::a, to.region(node.inputs[0]));
-  dispatch.bind(Binding::b, part.region);
+  Region a = to.region(node.inputs[0]);
+  Region b = part.region;
+  if (selected->subgroup.a_packed) {
+    if (!packed) {
+      packed.emplace();
+      const Operand operand{a, Layout::nk, DType::f32, op.m, op.k};
+      if (Error e = lower_pack(to, group, operand, selected->subgroup.rows, *packed)) return e;
+    }
+    a = *packed;
+  }
+  if (selected->subgroup.b_packed) {
+    if (Error e = lower_pack(to, group, {b, op.layout, type, part.count, op.k}, selected->subgroup.width, b)) return e;
+  }
+  dispatch.bind(Binding::a, a);
+  dispatch.bind(Binding::b, b);
 
   MatmulParams params{};
   params.m = static_cast<std::uint32_t>(op.m);
@@ -169,7 +232,7 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
     params.groups = static_cast<std::uint32_t>(selected->groups * slices);
     dispatch.work = op.m * part.count * params.k_count;
     if (!sliced) {
-      params.accumulate = k_begin == 0 ? 0 : 1;
+      dispatch.set(kernels::matmul_naive::accumulate, k_begin == 0 ? 0 : 1);
       dispatch.bind(Binding::c, c);
       // Later parts leave the columns of earlier ones as they are.
       dispatch.overwrites(Binding::c, k_begin == 0 && part.begin == 0);
@@ -182,8 +245,7 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
     if (Error e = to.emit(dispatch, params.groups)) return e;
     if (!sliced) continue;
     combine.slices = slices;
-    combine.accumulate = k_begin == 0 ? 0 : 1;
-    if (Error e = lower_combine(to, group, part, dispatch.bindings[Binding::c], c, combine, last)) return e;
+    if (Error e = lower_combine(to, group, part, dispatch.bindings[Binding::c], c, combine, k_begin != 0, last)) return e;
   }
   return {};
 }
@@ -198,9 +260,10 @@ Error lower_matmul(Lowering& to, std::uint32_t index) {
   if (op.m == 0 || op.n == 0) return {};
   if (op.k == 0) return lower_fill(to, index, 0.0f, c, op.m * op.n);
 
+  std::optional<Region> packed;
   const std::uint64_t parts = to.graph.values()[node.inputs[1]].parts();
   for (std::uint64_t i = 0; i < parts; ++i) {
-    if (Error e = lower_part(to, index, part_of(to, node.inputs[1], op, i), c)) return e;
+    if (Error e = lower_part(to, index, part_of(to, node.inputs[1], op, i), c, packed)) return e;
   }
   return {};
 }

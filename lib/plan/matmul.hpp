@@ -36,16 +36,13 @@ struct MatmulSelection {
   std::uint32_t group_x = 0, group_y = 0;
   // gemv
   MatmulGemvShape gemv{};
-  // subgroup
-  std::uint32_t group_size = 0, rows = 0;
-  std::uint32_t columns = 0;  // of C, or with Layout::kn vec4s of them per lane
-  std::uint32_t depth = 0;
-  std::uint32_t subgroups = 1;  // tiles of C per workgroup
+  // subgroup and panel
+  MatmulSubgroupShape subgroup{};
   // tiled
   MatmulTiledShape tiles{};
 
   std::uint32_t vectorized = 0;
-  MatmulTile tile{};          // of C, per workgroup; with `subgroup` per subgroup
+  MatmulTile tile{};          // of C, per workgroup; with `subgroup` and `panel` per subgroup
   std::uint64_t groups = 0;   // of one dispatch over one slice of k
   std::uint64_t k_chunk = 0;  // of k, per dispatch; whole vec4s, of floats or packed weights, unless it is all of k
   // Of k, side by side in one dispatch, and what each of them has of it. Where there are several, each
@@ -64,9 +61,6 @@ struct MatmulForce {
 
   friend bool operator==(const MatmulForce&, const MatmulForce&) = default;
 };
-
-/// Vetted sets of numbers of a kernel.
-std::size_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept;
 
 /// `forced` other than automatic is obeyed wherever the kernel can do the shape; a device too small
 /// for it gets Errc::unsupported. Else what was measured on the device counts, where it can be used, and

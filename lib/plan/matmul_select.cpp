@@ -16,6 +16,7 @@ const char* to_string(MatmulKernel kernel) noexcept {
     case MatmulKernel::gemv: return "gemv";
     case MatmulKernel::tiled: return "tiled";
     case MatmulKernel::subgroup: return "subgroup";
+    case MatmulKernel::panel: return "panel";
   }
   return "unknown";
 }
@@ -115,12 +116,14 @@ void slice(MatmulSelection& s, const MatmulProblem& p, const Traits& traits, std
   s.k_chunk = std::min(p.k, s.k_slice * s.slices);
 }
 
-// Tiles of the subgroup kernel: rows, and columns or, with Layout::kn, vec4s of columns per lane.
+// Tiles of the kernels for CPU drivers: rows, and MatmulSubgroupShape::columns.
 struct SubgroupTile {
   std::uint32_t rows, columns;
 };
-constexpr SubgroupTile subgroup_tiles_nk[] = {{1, 8}, {1, 4}, {2, 4}, {4, 4}, {8, 4}, {2, 2}, {4, 2}, {8, 2}};
-constexpr SubgroupTile subgroup_tiles_kn[] = {{1, 1}, {1, 2}, {2, 1}, {4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}};
+// Vetted, for measurements to choose from. The defaults fit their rows to m.
+constexpr SubgroupTile subgroup_tiles_nk[] = {{1, 16}, {1, 8}, {2, 16}, {2, 8}, {4, 8}, {4, 4}, {8, 8}, {8, 4}};
+constexpr SubgroupTile subgroup_tiles_kn[] = {{1, 4}, {1, 2}, {2, 4}, {4, 4}, {4, 2}, {8, 4}, {8, 2}, {8, 1}, {16, 4}, {16, 2}};
+constexpr SubgroupTile panel_tiles[] = {{16, 8}, {16, 4}, {12, 4}, {8, 8}, {8, 4}, {8, 2}, {4, 8}, {4, 4}, {1, 8}};
 
 Span<const SubgroupTile> subgroup_tiles(Layout layout) {
   return layout == Layout::nk ? Span<const SubgroupTile>(subgroup_tiles_nk) : subgroup_tiles_kn;
@@ -203,38 +206,143 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
   return s;
 }
 
-SubgroupTile subgroup_tile_for(const MatmulProblem& p, Span<const SubgroupTile> tiles) {
-  if (p.m == 1) return tiles[0];
-  return tiles[p.m >= 5 ? 4 : p.m >= 3 ? 3 : 2];
+bool has_subgroups(const Traits& traits) {
+  return traits.subgroup_operations && traits.subgroup_size >= matmul_subgroup_min_lanes &&
+         traits.max_group_invocations >= traits.subgroup_size;
+}
+
+Error no_subgroups(const char* kernel) {
+  return Error(Errc::unsupported, "matmul: the " + std::string(kernel) +
+                                      " kernel needs subgroup arithmetic and ballots, in subgroups of " +
+                                      std::to_string(matmul_subgroup_min_lanes) + " or more");
+}
+
+// With narrower subgroups come fewer and smaller registers.
+std::uint32_t most_rows(const Traits& traits) { return traits.subgroup_size < 8 ? 8 : 16; }
+
+// Rows of a tile of which as few as can be are past m, in steps that do not ask for a pipeline for each m.
+std::uint32_t rows_for(std::uint64_t m, std::uint32_t most) {
+  if (m <= 2) return static_cast<std::uint32_t>(m);
+  const std::uint64_t bands = (m + most - 1) / most;
+  return static_cast<std::uint32_t>(((m + bands - 1) / bands + 3) / 4 * 4);
+}
+
+// Narrower while there are too few tiles for a CPU's cores.
+template <class Width>
+void narrow(SubgroupTile& tile, const MatmulProblem& p, Width width) {
+  constexpr std::uint64_t enough = 16;
+  while (tile.columns > 1 && tiles_of(p, {tile.rows, width(tile.columns)}) < enough) tile.columns /= 2;
+}
+
+// The numbers that kernels which give a subgroup a tile have in common.
+void set_subgroup_shape(MatmulSelection& s, const MatmulProblem& p, const Traits& traits, const SubgroupTile& tile,
+                        std::uint32_t width) {
+  s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
+  s.tile = {tile.rows, width};
+  MatmulSubgroupShape& shape = s.subgroup;
+  shape.rows = tile.rows;
+  shape.columns = tile.columns;
+  shape.width = width;
+  const std::uint32_t lanes = traits.subgroup_size;
+  // A single row is as quickly loaded as broadcast.
+  shape.sources = !traits.broadcasts || tile.rows == 1 ? 1 : lanes < 8 ? 4 : 8;
+  // A workgroup is what a core takes at a time: several tiles, but not so many that cores go without.
+  constexpr std::uint64_t enough_groups = 32;
+  const std::uint32_t most = std::max(1u, std::min(64u, traits.max_group_invocations) / lanes);
+  shape.tiles = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(tiles_of(p, s.tile) / enough_groups, 1, most));
+  shape.group_size = shape.tiles * lanes;
+}
+
+SubgroupTile subgroup_tile_nk(const MatmulProblem& p, const Traits& traits) {
+  SubgroupTile tile{rows_for(p.m, matmul_subgroup_nk_max_rows), 16};
+  if (tile.rows > 2) tile.columns = traits.subgroup_size < 8 ? 4 : 8;
+  narrow(tile, p, [](std::uint32_t columns) { return columns; });
+  return tile;
+}
+
+SubgroupTile subgroup_tile_kn(const MatmulProblem& p, const Traits& traits) {
+  SubgroupTile tile{rows_for(p.m, most_rows(traits)), 4};
+  if (tile.rows > 8 && traits.broadcasts) tile.columns = 2;
+  if (traits.subgroup_size < 8) tile.columns = tile.rows > 4 ? 1 : 2;
+  narrow(tile, p, [&](std::uint32_t vectors) { return 4 * traits.subgroup_size * vectors; });
+  return tile;
+}
+
+SubgroupTile panel_tile(const MatmulProblem& p, const Traits& traits) {
+  SubgroupTile tile{rows_for(p.m, most_rows(traits)), traits.broadcasts && p.m > 1 ? 4u : 8u};
+  narrow(tile, p, [&](std::uint32_t columns) { return traits.subgroup_size * columns; });
+  return tile;
 }
 
 Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, const char* reason,
                                  std::size_t variant = 0) {
-  if (!traits.subgroup_operations || traits.subgroup_size < matmul_subgroup_min_lanes ||
-      traits.max_group_invocations < traits.subgroup_size) {
-    return Error(Errc::unsupported,
-                 "matmul: the subgroup kernel needs subgroup arithmetic and ballots, in subgroups of " +
-                     std::to_string(matmul_subgroup_min_lanes) + " or more");
-  }
+  if (!has_subgroups(traits)) return no_subgroups("subgroup");
   MatmulSelection s;
   s.kernel = MatmulKernel::subgroup;
   s.reason = reason;
-  const MatmulLayout layout = kernel_layout(p.layout);
   const std::uint32_t lanes = traits.subgroup_size;
-  s.subgroups = std::max(1u, std::min(64u, traits.max_group_invocations) / lanes);
-  s.group_size = s.subgroups * lanes;
-  s.depth = 8;
-  const Span<const SubgroupTile> tiles = subgroup_tiles(p.layout);
-  const SubgroupTile tile = variant != 0 ? tiles[variant - 1] : subgroup_tile_for(p, tiles);
-  s.rows = tile.rows;
-  s.columns = layout == MatmulLayout::nk ? std::min(lanes, tile.columns) : tile.columns;
-  s.tile = {s.rows, layout == MatmulLayout::nk ? s.columns : 4 * lanes * s.columns};
-  s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
-  const std::uint32_t chunk = chunk_elements(p.type);
-  s.k_chunk = chunk_of(
-      p.k, traits, [&](std::uint32_t k) { return matmul_subgroup_iterations(layout, k, lanes, s.depth, chunk); },
-      chunk);
+  SubgroupTile tile = variant != 0             ? subgroup_tiles(p.layout)[variant - 1]
+                      : p.layout == Layout::nk ? subgroup_tile_nk(p, traits)
+                                               : subgroup_tile_kn(p, traits);
+  if (p.layout == Layout::nk) {
+    tile.columns = std::min(2 * lanes, tile.columns);
+    set_subgroup_shape(s, p, traits, tile, tile.columns);
+    const std::uint32_t chunk = chunk_elements(p.type);
+    s.k_chunk = chunk_of(
+        p.k, traits, [&](std::uint32_t k) { return matmul_subgroup_nk_iterations(k, lanes, chunk); }, chunk);
+  } else {
+    set_subgroup_shape(s, p, traits, tile, 4 * lanes * tile.columns);
+    s.k_chunk = chunk_of(p.k, traits, [](std::uint32_t k) { return matmul_subgroup_kn_iterations(k); });
+  }
   return s;
+}
+
+Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, const char* reason,
+                              std::size_t variant = 0) {
+  if (!has_subgroups(traits)) return no_subgroups("panel");
+  MatmulSelection s;
+  s.kernel = MatmulKernel::panel;
+  s.reason = reason;
+  const SubgroupTile tile = variant != 0 ? panel_tiles[variant - 1] : panel_tile(p, traits);
+  set_subgroup_shape(s, p, traits, tile, tile.columns * traits.subgroup_size);
+  MatmulSubgroupShape& shape = s.subgroup;
+  // lavapipe, which likes texels, ends each iteration with a select for every sum; more code at a time is no use to others.
+  const bool two = traits.access.products == kernels::AccessMode::texel && matmul_fours(p.k) % 2 == 0;
+  shape.steps = two ? 2 : 1;
+  const bool whole = p.k % 4 == 0;
+  shape.a_packed = !whole;
+  shape.b_packed = !whole || p.layout == Layout::kn || p.type != DType::f32;
+  const std::uint64_t most = traits.max_storage_range / sizeof(float);
+  if ((shape.a_packed && matmul_packed_elements(p.m, p.k, shape.rows) > most) ||
+      (shape.b_packed && matmul_packed_elements(p.n, p.k, shape.width) > most)) {
+    return Error(Errc::limit_exceeded, "matmul: an operand repacked for the panel kernel is past this device's " +
+                                           std::to_string(traits.max_storage_range) +
+                                           " bytes per tensor (maxStorageBufferRange)");
+  }
+  s.k_chunk = chunk_of(
+      p.k, traits, [&](std::uint32_t k) { return matmul_panel_iterations(k, shape.steps); }, 8);
+  return s;
+}
+
+// Measured with lavapipe 22 and 25 and with SwiftShader.
+bool panel_pays(const MatmulProblem& p, const Traits& traits) {
+  // Repacking takes as long as some 20 rows of a product with what is already in order.
+  constexpr std::uint64_t many = 32;
+  if (p.type != DType::f32) return p.m >= many;
+  // A vec4 across texels is two of them, but four loads from a buffer.
+  const bool aligned = (p.layout == Layout::nk ? p.k : p.n) % 4 == 0;
+  if (!aligned) return p.m >= (traits.access.products == kernels::AccessMode::texel ? many : 4);
+  if (p.layout == Layout::nk) return p.m > 4 || traits.subgroup_size < 8;
+  return p.m >= 4 * many && !traits.broadcasts;
+}
+
+Result<MatmulSelection> for_cpu(const MatmulProblem& p, const Traits& traits) {
+  // The subgroup kernel adds up in the same order for every tile; panels have another.
+  if (!p.batch_invariant && panel_pays(p, traits)) {
+    auto selection = panel(p, traits, "a CPU driver: each subgroup has a panel of columns to itself, without barriers");
+    if (selection) return selection;
+  }
+  return subgroup(p, traits, "a CPU driver: each subgroup has a tile to itself, without barriers");
 }
 
 // The same kernel with the same numbers whatever m is, so that a row's sums are always added up alike.
@@ -253,11 +361,11 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
     case MatmulKernel::gemv: return gemv(p, traits, "forced");
     case MatmulKernel::tiled: return tiled(p, traits, "forced", forced.variant);
     case MatmulKernel::subgroup: return subgroup(p, traits, "forced", forced.variant);
+    case MatmulKernel::panel: return panel(p, traits, "forced", forced.variant);
     case MatmulKernel::automatic: break;
   }
-  // Its order of summation is the same for every tile.
   if (traits.cpu) {
-    auto selection = subgroup(p, traits, "a CPU driver: each subgroup has a tile to itself, without barriers");
+    auto selection = for_cpu(p, traits);
     if (selection) return selection;
   }
   if (p.batch_invariant) return invariant(p, traits);
@@ -284,7 +392,7 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
 Result<MatmulSelection> choose_measured(const MatmulProblem& p, const Traits& traits) {
   // Measurements differ by m.
   if (traits.tuning == nullptr || p.batch_invariant) return choose(p, traits, {});
-  const TunedMatmul* tuned = find(*traits.tuning, p, traits.access);
+  const TunedMatmul* tuned = find(*traits.tuning, p, traits.access.products);
   if (tuned != nullptr && tuned->choice.kernel != MatmulKernel::automatic &&
       tuned->choice.variant <= matmul_variants(tuned->choice.kernel, p.layout)) {
     auto selection = choose(p, traits, tuned->choice);
@@ -315,21 +423,16 @@ std::string figures(const TunedMatmul& tuned) {
 
 }  // namespace
 
-std::size_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept {
-  switch (kernel) {
-    case MatmulKernel::tiled: return std::size(tile_sets);
-    case MatmulKernel::subgroup: return subgroup_tiles(layout).size();
-    case MatmulKernel::naive:
-    case MatmulKernel::gemv: return 1;
-    case MatmulKernel::automatic: break;
-  }
-  return 0;
-}
-
 Result<MatmulSelection> select_matmul(const MatmulProblem& p, const Traits& traits, MatmulForce forced) {
+  if (forced.variant > matmul_variants(forced.kernel, p.layout)) {
+    return Error(Errc::invalid_argument, "matmul: variant " + std::to_string(forced.variant) + " of the " +
+                                             to_string(forced.kernel) + " kernel, which has " +
+                                             std::to_string(matmul_variants(forced.kernel, p.layout)));
+  }
   auto selection = forced.kernel == MatmulKernel::automatic ? choose_measured(p, traits) : choose(p, traits, forced);
   if (selection) {
-    selection->groups = (tiles_of(p, selection->tile) + selection->subgroups - 1) / selection->subgroups;
+    const std::uint64_t per_group = std::max(1u, selection->subgroup.tiles);
+    selection->groups = (tiles_of(p, selection->tile) + per_group - 1) / per_group;
     if (selection->k_slice == 0) selection->k_slice = selection->k_chunk;
   }
   return selection;
@@ -362,7 +465,12 @@ MatmulChoice explain(const MatmulProblem& p, const Traits& traits, MatmulForce f
   choice.groups = selection->groups * selection->slices;
   const std::uint64_t chunks = (p.k + selection->k_chunk - 1) / selection->k_chunk;
   choice.dispatches = static_cast<std::uint32_t>(selection->slices > 1 ? 2 * chunks : chunks);
+  const MatmulSubgroupShape& shape = selection->subgroup;
+  choice.dispatches += (shape.a_packed ? 1u : 0u) + (shape.b_packed ? 1u : 0u);
   choice.reason = selection->reason;
+  if (shape.a_packed || shape.b_packed) {
+    choice.reason += shape.a_packed ? "; both operands are repacked first" : "; the second operand is repacked first";
+  }
   if (selection->tuned != nullptr) choice.reason += figures(*selection->tuned);
   if (selection->slices > 1) {
     choice.reason += "; k is split into " + std::to_string(selection->slices) +
@@ -378,3 +486,19 @@ MatmulChoice explain(const MatmulProblem& p, const Traits& traits, MatmulForce f
 }
 
 }  // namespace brontes::plan
+
+namespace brontes {
+
+std::uint32_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept {
+  switch (kernel) {
+    case MatmulKernel::tiled: return static_cast<std::uint32_t>(std::size(plan::tile_sets));
+    case MatmulKernel::subgroup: return static_cast<std::uint32_t>(plan::subgroup_tiles(layout).size());
+    case MatmulKernel::panel: return static_cast<std::uint32_t>(std::size(plan::panel_tiles));
+    case MatmulKernel::naive:
+    case MatmulKernel::gemv: return 1;
+    case MatmulKernel::automatic: break;
+  }
+  return 0;
+}
+
+}  // namespace brontes

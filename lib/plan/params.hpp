@@ -99,14 +99,13 @@ constexpr std::uint32_t reduce_shared_bytes(std::uint32_t group_size) noexcept {
 
 // matmul: C[m,n] = alpha * A[m,k] x B over k in [k_begin, k_begin + k_count), plus C if accumulate.
 // B is [k,n], or the weight form W[n,k] of y = x W^T; all row-major. A long k is cut into several
-// dispatches, the later ones with accumulate = 1.
+// dispatches, the later ones with the constant accumulate = 1.
 
 struct MatmulParams {
   std::uint32_t m, k, n;
   std::uint32_t k_begin;  // a multiple of 4
   std::uint32_t k_count;  // a multiple of 4 unless the range ends at k
   float alpha;
-  std::uint32_t accumulate;
   std::uint32_t groups;  // row tiles times column tiles times slices of k
   std::uint32_t n_begin;  // the columns of C that this dispatch computes: with W[n,k] in parts, as many as
   std::uint32_t n_count;  // this part has rows
@@ -150,7 +149,6 @@ struct MatmulCombineParams {
   std::uint32_t n_begin, n_count;
   std::uint32_t slices;
   float alpha;
-  std::uint32_t accumulate;
   std::uint32_t groups;
   EpilogueParams epilogue;
 };
@@ -193,18 +191,65 @@ constexpr std::uint32_t matmul_gemv_shared_bytes(MatmulLayout layout, std::uint3
   return 4 * s.rows * s.columns * (s.subgroups ? ceil_div(s.group_size, 4) : s.group_size);
 }
 
-// subgroup_nk and subgroup_kn: a subgroup computes a tile, without shared memory. With W[n,k] the lanes run
-// along k, a vec4 each, of floats or of words with `chunk` weights in all. With B[k,n] they run along n,
-// `vectors` vec4s each, and elements of A are broadcast, `depth` of them at a time.
+// subgroup_nk, subgroup_kn and panel: a subgroup computes a tile, without shared memory.
 
 inline constexpr std::uint32_t matmul_subgroup_min_lanes = 4;
-inline constexpr std::uint32_t matmul_subgroup_max_rows = 8;
 
-// `chunk`: weights per vec4, 4 but for types smaller than f32.
-constexpr std::uint32_t matmul_subgroup_iterations(MatmulLayout layout, std::uint32_t k_count, std::uint32_t lanes,
-                                                   std::uint32_t depth, std::uint32_t chunk) noexcept {
-  return 3 + (layout == MatmulLayout::nk ? ceil_div(k_count, chunk * lanes) * (chunk / 4 + 2) + 1
-                                         : k_count / depth + k_count % depth + 2);
+struct MatmulSubgroupShape {
+  std::uint32_t group_size;
+  std::uint32_t tiles;  // per workgroup: one for each of its subgroups
+  std::uint32_t rows;   // of the tile
+  // subgroup_nk: columns of the tile, no more than twice the lanes of a subgroup. subgroup_kn: vec4s per lane. panel: columns
+  // per lane.
+  std::uint32_t columns;
+  std::uint32_t width;    // of the tile, in columns
+  std::uint32_t sources;  // subgroup_kn and panel: lanes that load rows of A for all, or 1 where all lanes load all
+  bool a_packed, b_packed;  // panel: the operands come from pack
+  std::uint32_t steps;      // panel: fours of k per iteration, 1 or 2, which divides them
+};
+
+// The largest that the kernels take.
+inline constexpr std::uint32_t matmul_subgroup_nk_max_rows = 8, matmul_subgroup_nk_max_columns = 16;
+inline constexpr std::uint32_t matmul_subgroup_kn_max_rows = 16, matmul_subgroup_kn_max_vectors = 4;
+inline constexpr std::uint32_t matmul_panel_max_rows = 16, matmul_panel_max_columns = 8;
+
+// subgroup_nk: the lanes run along k, a vec4 each, of floats or of words with `chunk` weights in all.
+constexpr std::uint32_t matmul_subgroup_nk_iterations(std::uint32_t k_count, std::uint32_t lanes,
+                                                      std::uint32_t chunk) noexcept {
+  return 4 + ceil_div(k_count, chunk * lanes) * (chunk / 4 + 2);
+}
+
+// subgroup_kn and panel: the lanes run along n. Loops over tiles, and over parts of a tile.
+inline constexpr std::uint32_t matmul_along_n_iterations = 5;
+
+constexpr std::uint32_t matmul_subgroup_kn_iterations(std::uint32_t k_count) noexcept {
+  return matmul_along_n_iterations + k_count / 4 + k_count % 4 + 2;
+}
+
+constexpr std::uint32_t matmul_panel_iterations(std::uint32_t k_count, std::uint32_t steps) noexcept {
+  return matmul_along_n_iterations + ceil_div(k_count, 4 * steps) + 1;
+}
+
+// pack: lays `n_count` rows of k, or columns of B[k,n], out for panel, in bands of `height`.
+
+struct MatmulPackParams {
+  std::uint32_t k;
+  std::uint32_t n;  // of B[k,n]
+  std::uint32_t n_count;
+};
+
+// vec4s of k, the last one with zeros past k.
+constexpr std::uint64_t matmul_fours(std::uint64_t k) noexcept { return (k + 3) / 4; }
+
+constexpr std::uint64_t matmul_packed_elements(std::uint64_t count, std::uint64_t k, std::uint32_t height) noexcept {
+  return (count + height - 1) / height * height * matmul_fours(k) * 4;
+}
+
+// An invocation packs up to 32 of k of a row, or four of k of four columns of B[k,n].
+constexpr std::uint64_t matmul_pack_invocations(MatmulLayout layout, std::uint64_t count, std::uint64_t k,
+                                                std::uint32_t height) noexcept {
+  const std::uint64_t padded = (count + height - 1) / height * height;
+  return layout == MatmulLayout::nk ? padded * ((matmul_fours(k) + 7) / 8) : padded / 4 * matmul_fours(k);
 }
 
 // tiled: a workgroup computes tile_m x tile_n elements, each invocation micro_m x micro_n of them,

@@ -3,6 +3,7 @@
 #include "plan/fuse.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace brontes::plan {
 
@@ -85,10 +86,13 @@ namespace {
 // The device's access mode, where the kernel has it and the regions are within its limits.
 kernels::AccessMode access_of(const Dispatch& d, const Traits& traits) {
   using kernels::AccessMode;
-  if (!kernels::get(d.kernel).has(traits.access)) return AccessMode::storage;
-  if (traits.access != AccessMode::texel) return traits.access;
+  const kernels::Kernel& kernel = kernels::get(d.kernel);
+  const bool product = std::string_view(kernel.name).substr(0, 7) == "matmul_";
+  const AccessMode mode = product ? traits.access.products : traits.access.general;
+  if (!kernel.has(mode)) return AccessMode::storage;
+  if (mode != AccessMode::texel) return mode;
   for (std::size_t b = 0; b < d.binding_count; ++b) {
-    const bool input = (d.used >> b & 1u) != 0 && kernels::get(d.kernel).bindings[b].access == kernels::Access::read;
+    const bool input = (d.used >> b & 1u) != 0 && kernel.bindings[b].access == kernels::Access::read;
     if (input && d.bindings[b].bytes > traits.max_texel_elements * 16) return AccessMode::storage;
   }
   return AccessMode::texel;

@@ -10,6 +10,12 @@ namespace brontes::plan {
 
 struct Tuning;
 
+/// Products need not go the way that suits everything else.
+struct Access {
+  kernels::AccessMode general = kernels::AccessMode::storage;
+  kernels::AccessMode products = kernels::AccessMode::storage;
+};
+
 struct Traits {
   std::array<std::uint32_t, 3> max_group_count{65535, 65535, 65535};
   std::uint32_t max_group_invocations = 128;  // and per axis x
@@ -17,10 +23,12 @@ struct Traits {
   std::uint64_t max_storage_range = std::uint64_t{1} << 27;
   std::uint32_t storage_alignment = 256;
   /// How kernels that can choose reach memory.
-  kernels::AccessMode access = kernels::AccessMode::storage;
+  Access access;
   std::uint64_t max_texel_elements = 65536;
   std::uint32_t subgroup_size = 32;
   bool subgroup_operations = true;  // basic, arithmetic and ballot, in compute
+  /// Values of one lane reach the others at little cost.
+  bool broadcasts = true;
   /// Lanes are SIMD lanes of a CPU: workgroup barriers and shared memory are dear, small workgroups
   /// are cheap.
   bool cpu = false;

@@ -93,7 +93,7 @@ void add_variant(Hash& hash, KernelSet& known, MatmulForce choice, Layout layout
   traits.max_group_invocations = 1024;
   traits.max_shared_bytes = 1u << 16;
   const MatmulProblem p{choice.kernel == MatmulKernel::gemv ? 1u : 64u, 1024, 1024, layout};
-  const Tuning tuning = forcing(p, choice, traits.access);
+  const Tuning tuning = forcing(p, choice, traits.access.products);
   traits.tuning = &tuning;
 
   record::Graph graph(traits.max_storage_range);

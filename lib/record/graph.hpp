@@ -70,6 +70,7 @@ struct MatmulNode {
   float alpha;
   Layout layout;
   MatmulKernel kernel;
+  std::uint32_t variant;
 };
 /// Copies its input into a resource.
 struct StoreNode {

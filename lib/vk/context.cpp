@@ -64,7 +64,15 @@ Result<std::shared_ptr<Context>> Context::adopt(const vulkan::ExternalDevice& ad
   return self;
 }
 
-Error Context::create_device(kernels::AccessMode access) {
+namespace {
+
+bool needs_addresses(const plan::Access& access) {
+  return access.general == kernels::AccessMode::pointer || access.products == kernels::AccessMode::pointer;
+}
+
+}  // namespace
+
+Error Context::create_device(const plan::Access& access) {
   const float priority = 1.0f;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queue.queueFamilyIndex = physical_.queue_family;
@@ -75,7 +83,7 @@ Error Context::create_device(kernels::AccessMode access) {
   VkPhysicalDeviceBufferDeviceAddressFeatures addresses{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
   addresses.bufferDeviceAddress = VK_TRUE;
-  if (access == kernels::AccessMode::pointer) timeline.pNext = &addresses;
+  if (needs_addresses(access)) timeline.pNext = &addresses;
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline};
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
@@ -98,16 +106,17 @@ Error Context::load_table() {
   return {};
 }
 
-Error Context::start(kernels::AccessMode access, VkQueue queue) {
+Error Context::start(const plan::Access& access, VkQueue queue) {
   traits_ = traits_of(physical_, options_.simulate);
   traits_.access = access;
-  physical_.info.access = static_cast<AccessMode>(static_cast<int>(AccessMode::storage) + static_cast<int>(access));
+  physical_.info.access = static_cast<AccessMode>(static_cast<int>(AccessMode::storage) +
+                                                static_cast<int>(access.general));
   physical_.info.max_group_count = traits_.max_group_count;
   physical_.info.max_group_invocations = traits_.max_group_invocations;
   physical_.info.max_shared_bytes = traits_.max_shared_bytes;
   physical_.info.max_storage_range = traits_.max_storage_range;
   if (Error e = memory_.open(*instance_, physical_.handle, device_.handle, instance_->table.vkGetDeviceProcAddr,
-                             options_.simulate.staged_memory, access == kernels::AccessMode::pointer)) {
+                             options_.simulate.staged_memory, needs_addresses(access))) {
     return e;
   }
   physical_.info.mapped_memory = memory_.mapped();
@@ -228,11 +237,11 @@ void Context::load_tuning() {
   if (!status.note.empty()) instance_->report(Severity::info, status.note);
 }
 
-Result<kernels::AccessMode> Context::choose_access() const {
+Result<plan::Access> Context::choose_access() const {
   const plan::Tuning* tuning = tuning_;
   if (options_.access == AccessMode::automatic && tuning != nullptr && tuning->access_compared &&
       (tuning->access != kernels::AccessMode::pointer || physical_.buffer_device_address)) {
-    return tuning->access;
+    return plan::Access{tuning->access, tuning->access};
   }
   return vk::choose_access(physical_, options_.access);
 }

@@ -83,9 +83,9 @@ class Context : public std::enable_shared_from_this<Context> {
   explicit Context(const DeviceOptions& options);
   Error load_table();
   void load_tuning();
-  Result<kernels::AccessMode> choose_access() const;
-  Error create_device(kernels::AccessMode access);
-  Error start(kernels::AccessMode access, VkQueue queue);
+  Result<plan::Access> choose_access() const;
+  Error create_device(const plan::Access& access);
+  Error start(const plan::Access& access, VkQueue queue);
   Error open_cache(const PipelineCacheOptions& options);
 
   DeviceOptions options_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -206,27 +207,30 @@ Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::str
 namespace {
 
 // lavapipe before Mesa 25. Which release between 22 and 25 changed its ways is unknown, so all before 25 are
-// treated alike. Mesa encodes its version as Vulkan packs one.
+// treated alike. Its driverVersion is always 1; driverInfo begins with "Mesa 25.0.7".
 bool old_lavapipe(const PhysicalDevice& device) {
-  return device.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE && VK_API_VERSION_MAJOR(device.info.driver_version) < 25;
+  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE) return false;
+  const std::size_t at = device.info.driver.find("Mesa ");
+  return at == std::string::npos || std::atoi(device.info.driver.c_str() + at + 5) < 25;
 }
 
 }  // namespace
 
-Result<kernels::AccessMode> choose_access(const PhysicalDevice& device, AccessMode wish) {
+Result<plan::Access> choose_access(const PhysicalDevice& device, AccessMode wish) {
+  using kernels::AccessMode;
+  auto always = [](AccessMode mode) { return plan::Access{mode, mode}; };
   switch (wish) {
-    case AccessMode::storage: return kernels::AccessMode::storage;
-    case AccessMode::texel: return kernels::AccessMode::texel;
-    case AccessMode::pointer:
-      if (device.buffer_device_address) return kernels::AccessMode::pointer;
+    case brontes::AccessMode::storage: return always(AccessMode::storage);
+    case brontes::AccessMode::texel: return always(AccessMode::texel);
+    case brontes::AccessMode::pointer:
+      if (device.buffer_device_address) return always(AccessMode::pointer);
       return Error(Errc::unsupported, device.info.name + " has no buffer device addresses");
-    case AccessMode::automatic: break;
+    case brontes::AccessMode::automatic: break;
   }
-  if (old_lavapipe(device)) return kernels::AccessMode::texel;
-  if (device.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE && device.buffer_device_address) {
-    return kernels::AccessMode::pointer;
-  }
-  return kernels::AccessMode::storage;
+  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE) return always(AccessMode::storage);
+  if (old_lavapipe(device) || !device.buffer_device_address) return always(AccessMode::texel);
+  // By addresses an elementwise op moves 1.4 times as much; by texels the panels of a product are read 1.5 times as fast.
+  return plan::Access{AccessMode::pointer, AccessMode::texel};
 }
 
 plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simulate) {
@@ -245,6 +249,8 @@ plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simu
   traits.max_texel_elements = device.limits.maxTexelBufferElements;
   traits.subgroup_size = std::max(1u, lowered(device.info.subgroup_size, simulate.subgroup_size));
   traits.subgroup_operations = device.subgroup_operations && !simulate.no_subgroup_operations;
+  // lavapipe of Mesa 22 makes a loop over lanes of each broadcast.
+  traits.broadcasts = !old_lavapipe(device);
   traits.cpu = device.info.type == DeviceType::cpu;
   // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not.
   if (old_lavapipe(device)) traits.max_loop_iterations = 60000;

@@ -34,7 +34,7 @@ Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::str
 
 /// How kernels reach memory: as wished, or in the way that is fastest with the driver. Errc::unsupported
 /// for addresses where the device has none.
-Result<kernels::AccessMode> choose_access(const PhysicalDevice& device, AccessMode wish);
+Result<plan::Access> choose_access(const PhysicalDevice& device, AccessMode wish);
 
 /// What planning may use: the device's own limits, lowered by the simulated ones, and known quirks.
 plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simulate);

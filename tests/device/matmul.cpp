@@ -21,7 +21,7 @@ std::string describe(const Product& p) {
 
 std::vector<MatmulKernel> kernels_for(std::uint64_t m) {
   std::vector<MatmulKernel> kernels = {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::tiled,
-                                       MatmulKernel::subgroup};
+                                       MatmulKernel::subgroup, MatmulKernel::panel};
   if (m <= 8) kernels.push_back(MatmulKernel::gemv);
   return kernels;
 }
@@ -357,7 +357,7 @@ TEST_CASE_METHOD(DeviceTest, "explain names the kernel, what it costs and why", 
   const MatmulChoice row = explain_matmul(shared_device(), 1, 512, 512);
   const bool cpu = shared_device().info().type == DeviceType::cpu;
   CHECK(row.kernel == (cpu ? MatmulKernel::subgroup : MatmulKernel::gemv));
-  const MatmulChoice square = explain_matmul(shared_device(), 256, 256, 256);
+  const MatmulChoice square = explain_matmul(shared_device(), 64, 256, 256);
   CHECK(square.kernel != MatmulKernel::automatic);
   CHECK(square.kernel != MatmulKernel::gemv);
   CHECK(square.groups > 0);

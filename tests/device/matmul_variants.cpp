@@ -133,4 +133,68 @@ TEST_CASE_METHOD(DeviceTest, "weights of every type add up in slices", "[matmul]
   }
 }
 
+TEST_CASE_METHOD(DeviceTest, "every vetted variant of every kernel gives the same exact product", "[matmul]") {
+  // k with and without a rest of vec4s, n past one tile and ragged; m past one band of rows, or past a large tile.
+  struct Size {
+    std::uint64_t m, k, n;
+  };
+  for (const MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup,
+                                    MatmulKernel::panel}) {
+    for (const Layout layout : {Layout::kn, Layout::nk}) {
+      REQUIRE(matmul_variants(kernel, layout) > 0);
+      for (std::uint32_t variant = 1; variant <= matmul_variants(kernel, layout); ++variant) {
+        const std::uint64_t most = kernel == MatmulKernel::gemv ? 8 : kernel == MatmulKernel::tiled ? 133 : 21;
+        for (const Size& s : {Size{7, 40, 36}, Size{most, 37, 131}}) {
+          INFO(to_string(kernel) << " variant " << variant << ", " << to_string(layout) << ", " << s.m << "x" << s.k << "x"
+                                 << s.n);
+          const std::vector<float> a = cases::random_integers(s.m * s.k, 3, s.m);
+          const std::vector<float> b = cases::random_integers(s.k * s.n, 3, s.n);
+          const std::vector<float> bias = cases::random_integers(s.n, 9, 5);
+          cases::MatmulReference reference = cases::matmul(a, b, s.m, s.k, s.n, layout, 0.5f);
+          for (std::uint64_t i = 0; i < s.m * s.n; ++i) reference.product[i] += static_cast<double>(bias[i % s.n]);
+          Batch batch(shared_device());
+          MatmulOptions options{0.5f, layout, kernel, variant};
+          const Tensor product = batch.matmul(batch.upload(a), batch.upload(b), s.m, s.k, s.n, options);
+          CHECK(cases::mismatch(run(batch, batch.add(product, batch.upload(bias))), reference, 0) == "");
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "a variant that is not there is refused", "[matmul]") {
+  for (const MatmulKernel kernel : {MatmulKernel::automatic, MatmulKernel::tiled}) {
+    Batch batch(shared_device());
+    const Tensor a = batch.fill(1, {4, 4});
+    (void)batch.matmul(a, a, {1.0f, Layout::kn, kernel, matmul_variants(kernel, Layout::kn) + 1});
+    const Error error = batch.execute();
+    CHECK(error.code == Errc::invalid_argument);
+    CHECK(contains(error.message, to_string(kernel)));
+  }
+  check_device_works(shared_device());
+}
+
+TEST_CASE_METHOD(DeviceTest, "panels are exact around their edges, whatever has to be repacked", "[matmul]") {
+  for (const std::uint64_t m : {1u, 2u, 5u, 16u, 17u, 33u}) {
+    for (const std::uint64_t k : {1u, 3u, 4u, 8u, 12u, 37u, 64u}) {
+      for (const std::uint64_t n : {1u, 3u, 8u, 31u, 33u, 64u, 130u}) {
+        check_product(shared_device(), m, k, n, MatmulKernel::panel);
+      }
+    }
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "panels with weights of every type, whole and in parts", "[matmul][weights]") {
+  for (const bool parts : {false, true}) {
+    DeviceOptions options = checked_options();
+    if (parts) options.simulate.max_storage_range = 16384;
+    const Device device = open_device(options);
+    for (const DType type : types) {
+      const bool blocks = type == DType::q8_0 || type == DType::q4_0;
+      check_weight(device, {MatmulKernel::panel, 5, blocks ? 96u : 61u, 37, type});
+      check_weight(device, {MatmulKernel::panel, 33, 64, 50, type});
+    }
+  }
+}
+
 }  // namespace brontes::test

@@ -74,7 +74,7 @@ TEST_CASE_METHOD(DeviceTest, "the naive kernel and the subgroup kernel read ever
   for (DType type : all_types) {
     const StoredWeights stored = random_stored(type, 21, 160, 5);
     const Weight weight = weight_of(Weight::from_stored(shared_device(), stored.bytes, 21, 160, type));
-    for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::subgroup}) {
+    for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::subgroup, MatmulKernel::panel}) {
       for (std::uint64_t m : {1u, 2u, 8u, 17u}) {
         INFO(to_string(type) << " " << to_string(kernel) << " m = " << m);
         CHECK(wrong_product(shared_device(), weight, stored.values, m, kernel) == "");
@@ -93,7 +93,7 @@ TEST_CASE_METHOD(DeviceTest, "f16 denormals are not zeros", "[weight]") {
   }
   const Span<const std::byte> bytes(reinterpret_cast<const std::byte*>(halves.data()), halves.size() * 2);
   const Weight weight = weight_of(Weight::from_stored(shared_device(), bytes, 1, halves.size(), DType::f16));
-  for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::subgroup}) {
+  for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::subgroup, MatmulKernel::panel}) {
     INFO(to_string(kernel));
     CHECK(wrong_product(shared_device(), weight, values, 1, kernel) == "");
   }
@@ -471,7 +471,7 @@ TEST_CASE_METHOD(DeviceTest, "k split over several dispatches leaves stored weig
     constexpr std::uint64_t rows = 5, columns = 2080;
     const StoredWeights stored = random_stored(type, rows, columns, 17);
     const Weight weight = weight_of(Weight::from_stored(device, stored.bytes, rows, columns, type));
-    for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::subgroup}) {
+    for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::subgroup, MatmulKernel::panel}) {
       INFO(to_string(type) << " " << to_string(kernel));
       CHECK(wrong_product(device, weight, stored.values, 2, kernel) == "");
     }

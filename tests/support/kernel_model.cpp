@@ -74,9 +74,11 @@ class Model {
       case kernels::Id::matmul_gemv:
       case kernels::Id::matmul_gemv_subgroup:
       case kernels::Id::matmul_naive:
+      case kernels::Id::matmul_panel:
       case kernels::Id::matmul_subgroup_kn:
       case kernels::Id::matmul_subgroup_nk:
       case kernels::Id::matmul_tiled: return matmul();
+      case kernels::Id::matmul_pack: return pack();
     }
   }
 
@@ -213,16 +215,29 @@ class Model {
 
   void matmul() {
     const auto params = params_of<plan::MatmulParams>(d_);
-    const bool nk = d_.kernel == kernels::Id::matmul_subgroup_nk ||
+    const bool panel = d_.kernel == kernels::Id::matmul_panel;
+    const bool nk = panel || d_.kernel == kernels::Id::matmul_subgroup_nk ||
                     (d_.kernel != kernels::Id::matmul_subgroup_kn && constant(d_, "b_layout") != 0);
+    const std::uint32_t a_height = panel && constant(d_, "a_packed") != 0 ? constant(d_, "rows") : 0;
+    const std::uint32_t b_height = panel && constant(d_, "b_packed") != 0 ? constant(d_, "width") : 0;
+    if (panel && params.k % 4 != 0 && (a_height == 0 || b_height == 0)) object_("takes rows for whole vec4s that are not");
+    if (panel && plan::matmul_fours(params.k) % constant(d_, "steps") != 0) object_("steps over the end of k");
+    auto a_at = [&](std::uint64_t i, std::uint64_t k) {
+      return a_height != 0 ? packed_at(i, k, params.k, a_height) : i * params.k + k;
+    };
+    auto b_at = [&](std::uint64_t k, std::uint64_t j) {
+      if (b_height != 0) return packed_at(j, k, params.k, b_height);
+      return nk ? j * params.k + k : k * params.n + j;
+    };
     check_grid(params.groups, 1);
     if (params.n_begin != 0 || params.n_count != params.n) object_("computes a part of a whole weight");
     const std::vector<Symbol> a = read("a");
     const std::vector<Symbol> b = read("b");
+    const bool accumulate = constant(d_, "accumulate") != 0;
     if (params.k_slice == 0) return object_("has slices of nothing");
     const std::uint64_t slices = (std::uint64_t{params.k_count} + params.k_slice - 1) / params.k_slice;
     std::vector<Symbol> c(slices * params.m * params.n, garbage);
-    const std::vector<Symbol> before = params.accumulate != 0 ? read("c") : c;
+    const std::vector<Symbol> before = accumulate ? read("c") : c;
     const std::uint64_t end = std::uint64_t{params.k_begin} + params.k_count;
     if (params.k_begin % 4 != 0 || end > params.k) object_("takes a part of k that is not there");
     if (slices > 1 && params.k_slice % 32 != 0) object_("cuts k within a block");
@@ -232,9 +247,9 @@ class Model {
       const std::uint64_t first = params.k_begin + at / params.n / params.m * params.k_slice;
       Symbols::Product product(first);
       for (std::uint64_t k = first; k < std::min(first + params.k_slice, end); ++k) {
-        product.add(element(a, i * params.k + k), element(b, nk ? j * params.k + k : k * params.n + j));
+        product.add(element(a, a_at(i, k)), element(b, b_at(k, j)));
       }
-      if (params.accumulate != 0) product.accumulate(symbols_, params.alpha, element(before, at));
+      if (accumulate) product.accumulate(symbols_, params.alpha, element(before, at));
       c[at] = end == params.k && slices == 1 && params.k_begin == 0 ? product.result(params.alpha)
                                                                     : product.partial(symbols_, params.alpha);
     }
@@ -245,8 +260,33 @@ class Model {
     write("c", c);
   }
 
+  // Where element k of row i lies after pack.
+  static std::uint64_t packed_at(std::uint64_t i, std::uint64_t k, std::uint64_t all_k, std::uint64_t height) {
+    return ((i / height * plan::matmul_fours(all_k) + k / 4) * height + i % height) * 4 + k % 4;
+  }
+
+  void pack() {
+    const auto params = params_of<plan::MatmulPackParams>(d_);
+    const bool nk = constant(d_, "b_layout") != 0;
+    const std::uint32_t height = constant(d_, "height");
+    const std::uint64_t per_group = constant(d_, "group_size");
+    const auto layout = nk ? plan::MatmulLayout::nk : plan::MatmulLayout::kn;
+    check_grid((plan::matmul_pack_invocations(layout, params.n_count, params.k, height) + per_group - 1) / per_group, 1);
+    if (constant(d_, "vectorized") != plan::matmul_vectorized(params.k, params.n)) object_("is wrong about alignment");
+    const std::vector<Symbol> b = read("b");
+    const Symbol zero = Symbols::elementwise(record::ElementwiseOp::fill, 0, 0, garbage, garbage);
+    std::vector<Symbol> c(plan::matmul_packed_elements(params.n_count, params.k, height), zero);
+    for (std::uint64_t i = 0; i < params.n_count; ++i) {
+      for (std::uint64_t k = 0; k < params.k; ++k) {
+        c[packed_at(i, k, params.k, height)] = element(b, nk ? i * params.k + k : k * params.n + i);
+      }
+    }
+    write("c", c);
+  }
+
   void combine() {
     const auto params = params_of<plan::MatmulCombineParams>(d_);
+    const bool accumulate = constant(d_, "accumulate") != 0;
     const bool four = constant(d_, "vectorized") != 0;
     const std::uint64_t size = std::uint64_t{params.m} * params.n;
     if (params.n_begin != 0 || params.n_count != params.n) return object_("computes a part of a whole weight");
@@ -255,11 +295,11 @@ class Model {
     check_grid(params.groups, (size + per_group - 1) / per_group);
     const std::vector<Symbol> partials = read("partials");
     std::vector<Symbol> c(size, garbage);
-    const std::vector<Symbol> before = params.accumulate != 0 ? read("c") : c;
+    const std::vector<Symbol> before = accumulate ? read("c") : c;
     for (std::uint64_t at = 0; at < size; ++at) {
       Symbols::Product product;
       for (std::uint64_t s = 0; s < params.slices; ++s) product.join(symbols_, element(partials, s * size + at));
-      if (params.accumulate != 0) product.accumulate(symbols_, params.alpha, element(before, at));
+      if (accumulate) product.accumulate(symbols_, params.alpha, element(before, at));
       c[at] = product.partial(symbols_, params.alpha);
     }
     epilogue(params.epilogue, c);
@@ -324,21 +364,26 @@ Touched touched(const Dispatch& d) {
       break;
     case kernels::Id::matmul_combine:
       reads("partials");
-      if (params_of<plan::MatmulCombineParams>(d).accumulate != 0) reads("c");
+      if (constant(d, "accumulate") != 0) reads("c");
       writes("c");
       has_epilogue();
       break;
     case kernels::Id::matmul_gemv:
     case kernels::Id::matmul_gemv_subgroup:
     case kernels::Id::matmul_naive:
+    case kernels::Id::matmul_panel:
     case kernels::Id::matmul_subgroup_kn:
     case kernels::Id::matmul_subgroup_nk:
     case kernels::Id::matmul_tiled:
       reads("a");
       reads("b");
-      if (params_of<plan::MatmulParams>(d).accumulate != 0) reads("c");
+      if (constant(d, "accumulate") != 0) reads("c");
       writes("c");
       has_epilogue();
+      break;
+    case kernels::Id::matmul_pack:
+      reads("b");
+      writes("c");
       break;
   }
   return t;

@@ -292,7 +292,7 @@ read %8 [2, 2] at 512
 TEST_CASE("dump: a long k is split where loops are short", "[plan][dump]") {
   plan::Traits traits;
   traits.cpu = true;
-  traits.max_loop_iterations = 100;
+  traits.max_loop_iterations = 200;
   Recording r;
   r.matmul(Shape(2, 1000), Shape(1000, 3));
   CHECK(r.plan(traits) == R"(

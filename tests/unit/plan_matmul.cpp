@@ -45,26 +45,54 @@ plan::MatmulLayout layout_of(const MatmulProblem& p) {
   return p.layout == Layout::nk ? plan::MatmulLayout::nk : plan::MatmulLayout::kn;
 }
 
+bool by_subgroups(const MatmulSelection& s) {
+  return s.kernel == MatmulKernel::subgroup || s.kernel == MatmulKernel::panel;
+}
+
+// What the kernels for CPU drivers ask of their constants.
+bool takes(const MatmulSelection& s, const MatmulProblem& p, const plan::Traits& traits) {
+  const plan::MatmulSubgroupShape& shape = s.subgroup;
+  if (shape.tiles == 0 || shape.group_size != shape.tiles * traits.subgroup_size) return false;
+  if (shape.rows == 0 || shape.columns == 0 || s.tile.rows != shape.rows || s.tile.columns != shape.width) return false;
+  if (s.kernel == MatmulKernel::subgroup && p.layout == Layout::nk) {
+    return shape.rows <= plan::matmul_subgroup_nk_max_rows && shape.columns <= plan::matmul_subgroup_nk_max_columns &&
+           shape.columns <= 2 * traits.subgroup_size && shape.width == shape.columns;
+  }
+  if (shape.sources != 1 && shape.sources != 4 && shape.sources != 8) return false;
+  if (shape.sources > traits.subgroup_size || (shape.sources != 1 && !traits.broadcasts)) return false;
+  if (s.kernel == MatmulKernel::subgroup) {
+    return shape.rows <= plan::matmul_subgroup_kn_max_rows && shape.columns <= plan::matmul_subgroup_kn_max_vectors &&
+           shape.width == 4 * traits.subgroup_size * shape.columns;
+  }
+  const bool whole = p.k % 4 == 0;
+  return shape.rows <= plan::matmul_panel_max_rows && shape.columns <= plan::matmul_panel_max_columns &&
+         shape.width == traits.subgroup_size * shape.columns && plan::matmul_fours(p.k) % shape.steps == 0 &&
+         (whole || (shape.a_packed && shape.b_packed)) &&
+         (shape.b_packed || (p.layout == Layout::nk && p.type == DType::f32));
+}
+
 std::uint64_t iterations(const MatmulSelection& s, const MatmulProblem& p, std::uint64_t k) {
   const auto count = static_cast<std::uint32_t>(k);
   switch (s.kernel) {
     case MatmulKernel::gemv: return plan::matmul_gemv_iterations(layout_of(p), count, s.gemv);
     case MatmulKernel::tiled: return plan::matmul_tiled_iterations(count);
     case MatmulKernel::subgroup:
-      return plan::matmul_subgroup_iterations(layout_of(p), count, s.group_size / s.subgroups, s.depth, 4);
+      if (p.layout == Layout::kn) return plan::matmul_subgroup_kn_iterations(count);
+      return plan::matmul_subgroup_nk_iterations(count, s.subgroup.group_size / s.subgroup.tiles, 4);
+    case MatmulKernel::panel: return plan::matmul_panel_iterations(count, s.subgroup.steps);
     default: return plan::matmul_naive_iterations(count);
   }
 }
 
 std::uint32_t invocations(const MatmulSelection& s) {
   if (s.kernel == MatmulKernel::gemv) return s.gemv.group_size;
-  if (s.kernel == MatmulKernel::subgroup) return s.group_size;
+  if (by_subgroups(s)) return s.subgroup.group_size;
   return s.kernel == MatmulKernel::tiled ? s.tiles.group_size() : s.group_x * s.group_y;
 }
 
 std::uint32_t shared_bytes(const MatmulSelection& s, const MatmulProblem& p) {
   if (s.kernel == MatmulKernel::gemv) return plan::matmul_gemv_shared_bytes(layout_of(p), s.vectorized, s.gemv);
-  if (s.kernel == MatmulKernel::naive || s.kernel == MatmulKernel::subgroup) return 0;
+  if (s.kernel == MatmulKernel::naive || by_subgroups(s)) return 0;
   return plan::matmul_tiled_shared_bytes(s.tiles.tile_m, s.tiles.tile_n);
 }
 
@@ -81,10 +109,9 @@ std::string broken_rule(const MatmulSelection& s, const MatmulProblem& p, const 
   if (s.tile.rows == 0 || s.tile.columns == 0) return "a workgroup does something";
   const std::uint64_t down = (p.m + s.tile.rows - 1) / s.tile.rows;
   const std::uint64_t across = (p.n + s.tile.columns - 1) / s.tile.columns;
-  if (s.kernel == MatmulKernel::subgroup && (s.rows > plan::matmul_subgroup_max_rows || s.columns == 0)) {
-    return "the tile is what the kernel takes";
-  }
-  if (s.groups != (down * across + s.subgroups - 1) / s.subgroups) return "groups cover the matrix and no more";
+  if (by_subgroups(s) && !takes(s, p, traits)) return "the tile is what the kernel takes";
+  const std::uint64_t tiles = by_subgroups(s) ? s.subgroup.tiles : 1;
+  if (s.groups != (down * across + tiles - 1) / tiles) return "groups cover the matrix and no more";
   if (s.k_chunk == 0 || s.k_chunk > p.k) return "a chunk of k is part of k";
   if (s.k_chunk != p.k && s.k_chunk % 4 != 0) return "chunks are multiples of 4";
   if (s.slices == 0 || s.k_slice == 0 || s.k_chunk > s.slices * s.k_slice) return "slices cover a chunk of k";
@@ -123,9 +150,83 @@ TEST_CASE("the selector takes gemv for few rows, naive for little, tiled for the
 
 TEST_CASE("the selector keeps CPU drivers from workgroup barriers", "[plan][matmul]") {
   for (const std::uint64_t m : {1u, 2u, 31u, 512u}) {
-    CHECK(kernel_for({m, 512, 512, Layout::kn}, cpu_driver()) == MatmulKernel::subgroup);
-    CHECK(kernel_for({m, 512, 512, Layout::nk}, cpu_driver()) == MatmulKernel::subgroup);
+    for (const Layout layout : {Layout::kn, Layout::nk}) {
+      const MatmulSelection s = select_matmul({m, 512, 512, layout}, cpu_driver()).value();
+      CHECK(by_subgroups(s));
+      CHECK(shared_bytes(s, {m, 512, 512, layout}) == 0);
+    }
   }
+}
+
+TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul]") {
+  const plan::Traits cpu = cpu_driver();
+  plan::Traits loops = cpu;  // lavapipe of Mesa 22
+  loops.broadcasts = false;
+  loops.access = {kernels::AccessMode::texel, kernels::AccessMode::texel};
+  plan::Traits narrow = cpu;  // SwiftShader
+  narrow.subgroup_size = 4;
+
+  // Few rows are bound by reading W once, which lanes along k do best.
+  CHECK(kernel_for({1, 512, 512, Layout::nk}, cpu) == MatmulKernel::subgroup);
+  CHECK(kernel_for({4, 512, 512, Layout::nk}, cpu) == MatmulKernel::subgroup);
+  CHECK(kernel_for({5, 512, 512, Layout::nk}, cpu) == MatmulKernel::panel);
+  CHECK(kernel_for({1, 512, 512, Layout::nk}, narrow) == MatmulKernel::panel);
+  // B[k,n] has to be repacked, which takes many rows to pay, and broadcasts that cost.
+  CHECK(kernel_for({512, 512, 512, Layout::kn}, cpu) == MatmulKernel::subgroup);
+  CHECK(kernel_for({64, 512, 512, Layout::kn}, loops) == MatmulKernel::subgroup);
+  CHECK(kernel_for({128, 512, 512, Layout::kn}, loops) == MatmulKernel::panel);
+  // So do rows that are not whole vec4s, and packed weights.
+  CHECK(kernel_for({31, 513, 512, Layout::nk}, loops) == MatmulKernel::subgroup);
+  CHECK(kernel_for({32, 513, 512, Layout::nk}, loops) == MatmulKernel::panel);
+  CHECK(kernel_for({4, 513, 512, Layout::nk}, narrow) == MatmulKernel::panel);
+  CHECK(kernel_for({31, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::subgroup);
+  CHECK(kernel_for({32, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::panel);
+  // Not where what is repacked would be too large, nor where a row has to come out the same for every m.
+  plan::Traits small = cpu;
+  small.max_storage_range = 4 * 512 * 512;
+  CHECK(kernel_for({64, 512, 512, Layout::nk, DType::q4_0}, small) == MatmulKernel::panel);
+  CHECK(kernel_for({64, 512, 513, Layout::nk, DType::q4_0}, small) == MatmulKernel::subgroup);
+  CHECK(select_matmul({64, 512, 513, Layout::nk, DType::q4_0}, small, MatmulKernel::panel).error().code ==
+        Errc::limit_exceeded);
+  CHECK(select_matmul({64, 512, 512, Layout::nk, DType::f32, true}, cpu)->kernel == MatmulKernel::subgroup);
+}
+
+TEST_CASE("tiles for CPU drivers fit m, and are small enough that every core gets some", "[plan][matmul]") {
+  const plan::Traits cpu = cpu_driver();
+  auto shape = [&](std::uint64_t m, std::uint64_t n, Layout layout) {
+    return select_matmul({m, 512, n, layout}, cpu).value().subgroup;
+  };
+  for (const Layout layout : {Layout::kn, Layout::nk}) {
+    CHECK(shape(1, 4096, layout).rows == 1);
+    CHECK(shape(2, 4096, layout).rows == 2);
+    CHECK(shape(3, 4096, layout).rows == 4);
+    CHECK(shape(8, 4096, layout).rows == 8);
+    CHECK(shape(17, 4096, layout).rows == 12);
+    CHECK(shape(64, 4096, layout).rows == 16);
+    CHECK(shape(64, 4096, layout).tiles > 1);
+    CHECK(shape(1, 256, layout).tiles == 1);
+  }
+  CHECK(shape(1, 4096, Layout::kn).columns == 4);
+  CHECK(shape(1, 256, Layout::kn).columns == 1);
+}
+
+TEST_CASE("what is repacked is repacked once, before the product, and explained", "[plan][matmul]") {
+  plan::Traits traits = cpu_driver();
+  for (const MatmulProblem& p : {MatmulProblem{40, 33, 50, Layout::kn}, MatmulProblem{40, 33, 50, Layout::nk}}) {
+    const auto plan = plan::make_plan(product_graph(p), traits);
+    REQUIRE(plan);
+    REQUIRE(plan->dispatches.size() == 3);
+    CHECK(plan->dispatches[0].kernel == kernels::Id::matmul_pack);
+    CHECK(plan->dispatches[1].kernel == kernels::Id::matmul_pack);
+    CHECK(plan->dispatches[2].kernel == kernels::Id::matmul_panel);
+    CHECK(plan->barriers.size() == 1);
+    CHECK(contains(explain(p, traits, {}).reason, "both operands are repacked"));
+  }
+  const MatmulProblem even{40, 32, 52, Layout::kn};
+  const auto plan = plan::make_plan(product_graph(even, MatmulKernel::panel), traits);
+  REQUIRE(plan);
+  REQUIRE(plan->dispatches.size() == 2);
+  CHECK(contains(explain(even, traits, MatmulKernel::panel).reason, "the second operand is repacked"));
 }
 
 TEST_CASE("the selector does without subgroup operations where there are none", "[plan][matmul]") {
@@ -149,7 +250,6 @@ TEST_CASE("the selector can do without looking at m", "[plan][matmul]") {
         const MatmulSelection got = select_matmul(more, traits).value();
         CHECK(got.kernel == want.kernel);
         CHECK(got.tiles.tile_m == want.tiles.tile_m);
-        CHECK(got.depth == want.depth);
         CHECK(got.k_chunk == want.k_chunk);
       }
     }
@@ -299,16 +399,14 @@ TEST_CASE("the dispatches of a split k follow on each other and cover k once", "
     std::uint32_t combined = 0;
     for (const plan::Dispatch& d : plan->dispatches) {
       if (d.kernel == kernels::Id::matmul_combine) {
-        plan::MatmulCombineParams params;
-        std::memcpy(&params, d.push.data(), sizeof params);
-        CHECK(params.accumulate == (combined == 0 ? 0u : 1u));
+        CHECK(d.get(kernels::matmul_combine::accumulate) == (combined == 0 ? 0u : 1u));
         ++combined;
         continue;
       }
       plan::MatmulParams params;
       std::memcpy(&params, d.push.data(), sizeof params);
       CHECK(params.k_begin == at);
-      CHECK(params.accumulate == (at == 0 || params.k_slice < params.k_count ? 0u : 1u));
+      CHECK(d.get(kernels::matmul_naive::accumulate) == (at == 0 || params.k_slice < params.k_count ? 0u : 1u));
       at += params.k_count;
     }
     CHECK(at == problem.k);

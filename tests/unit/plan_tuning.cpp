@@ -117,7 +117,7 @@ TEST_CASE("the selector obeys a forced choice, then the measurement, then its de
   CHECK(plan::select_matmul(p, traits, MatmulKernel::tiled)->kernel == MatmulKernel::tiled);
   CHECK(plan::select_matmul({8, 100, 512, Layout::nk}, traits)->kernel == by_default);
 
-  const Tuning tiles = plan::forcing(p, {MatmulKernel::tiled, 3}, traits.access);
+  const Tuning tiles = plan::forcing(p, {MatmulKernel::tiled, 3}, traits.access.products);
   traits.tuning = &tiles;
   const auto forced = plan::select_matmul(p, gpu(), {MatmulKernel::tiled, 3});
   CHECK(plan::select_matmul(p, traits)->tiles.tile_m == forced->tiles.tile_m);
@@ -147,7 +147,7 @@ TEST_CASE("a choice that does not exist, or that the device refuses, falls back 
         MatmulForce(MatmulKernel::subgroup, 1), MatmulForce(MatmulKernel::gemv, 1),
         MatmulForce(static_cast<MatmulKernel>(77), 1), MatmulForce(MatmulKernel::automatic, 5)}) {
     INFO(to_string(choice.kernel) << " " << choice.variant);
-    const Tuning tuning = plan::forcing(p, choice, traits.access);
+    const Tuning tuning = plan::forcing(p, choice, traits.access.products);
     traits.tuning = &tuning;
     const auto selection = plan::select_matmul(p, traits);
     REQUIRE(selection);
@@ -226,8 +226,9 @@ TEST_CASE("the fingerprint tells every variant from the others", "[tuning]") {
   for (Layout layout : {Layout::kn, Layout::nk}) {
     const auto all = plan::every_variant(layout);
     std::size_t count = 0;
-    for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup}) {
-      count += plan::matmul_variants(kernel, layout);
+    for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup,
+                                MatmulKernel::panel}) {
+      count += matmul_variants(kernel, layout);
     }
     CHECK(all.size() >= count);
   }

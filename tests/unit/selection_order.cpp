@@ -160,21 +160,49 @@ TEST_CASE("simulated limits lower traits and never raise them", "[selection]") {
   CHECK(same.max_storage_range == 1u << 30);
 }
 
-TEST_CASE("old lavapipe gets a loop allowance, other drivers and newer ones none", "[selection]") {
+TEST_CASE("old lavapipe gets a loop allowance and no broadcasts, other drivers and newer ones do", "[selection]") {
   vk::PhysicalDevice device = physical();
   device.info.type = DeviceType::cpu;
   device.driver_id = VK_DRIVER_ID_MESA_LLVMPIPE;
-  device.info.driver_version = VK_MAKE_API_VERSION(0, 22, 3, 6);
+  // What every lavapipe says its version is; the real one is in the text.
+  device.info.driver_version = 1;
+  device.info.driver = "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)";
+  CHECK_FALSE(vk::traits_of(device, {}).broadcasts);
   CHECK(vk::traits_of(device, {}).max_loop_iterations < 65535);
   CHECK(vk::traits_of(device, {}).cpu);
   SimulatedLimits high;
   high.max_loop_iterations = 0xffffffff;
   CHECK(vk::traits_of(device, high).max_loop_iterations < 65535);
-  device.info.driver_version = VK_MAKE_API_VERSION(0, 25, 0, 7);
+  device.info.driver = "llvmpipe";  // some build that does not say
+  CHECK(vk::traits_of(device, {}).max_loop_iterations < 65535);
+  device.info.driver = "llvmpipe Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)";
   CHECK(vk::traits_of(device, {}).max_loop_iterations == ~std::uint64_t{0});
+  CHECK(vk::traits_of(device, {}).broadcasts);
   device.driver_id = VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
-  device.info.driver_version = VK_MAKE_API_VERSION(0, 5, 0, 0);
+  device.info.driver = "SwiftShader driver";
   CHECK(vk::traits_of(device, {}).max_loop_iterations == ~std::uint64_t{0});
+  CHECK(vk::traits_of(device, {}).broadcasts);
+}
+
+TEST_CASE("how memory is reached goes by the driver, unless it is asked for", "[selection]") {
+  using kernels::AccessMode;
+  vk::PhysicalDevice device = physical();
+  device.buffer_device_address = true;
+  auto modes = [&](brontes::AccessMode wish) {
+    const plan::Access access = vk::choose_access(device, wish).value();
+    return std::pair(access.general, access.products);
+  };
+  CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::storage, AccessMode::storage));
+  device.driver_id = VK_DRIVER_ID_MESA_LLVMPIPE;
+  device.info.driver = "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)";
+  CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::texel, AccessMode::texel));
+  device.info.driver = "llvmpipe Mesa 25.0.7 (LLVM 15.0.6)";
+  CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::pointer, AccessMode::texel));
+  CHECK(modes(brontes::AccessMode::pointer) == std::pair(AccessMode::pointer, AccessMode::pointer));
+  CHECK(modes(brontes::AccessMode::storage) == std::pair(AccessMode::storage, AccessMode::storage));
+  device.buffer_device_address = false;
+  CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::texel, AccessMode::texel));
+  CHECK(vk::choose_access(device, brontes::AccessMode::pointer).error().code == Errc::unsupported);
 }
 
 TEST_CASE("alignment in the arena holds a vec4, and a subgroup is never empty", "[selection]") {

@@ -22,6 +22,7 @@ enum class MatmulKernel : std::uint8_t {
   gemv,       ///< up to eight rows (M <= 8): reads the matrix once for all of them
   tiled,      ///< shared-memory tiles with register blocking
   subgroup,   ///< a subgroup per tile, no shared memory: for CPU drivers
+  panel,      ///< likewise, for more rows; repacks operands first that do not lie as it wants them
 };
 
 /// "naive", "gemv" and so on. Never null.
@@ -35,13 +36,19 @@ struct MatmulOptions {
   /// A forced choice, for tests and benchmarks. Errc::invalid_argument where the kernel cannot do
   /// the shape (gemv with M > 8).
   MatmulKernel kernel = MatmulKernel::automatic;
+  /// Of the vetted tiles of a forced kernel, 1 to matmul_variants(); 0 for the one that suits the shape. Without
+  /// a forced kernel, or past the last: Errc::invalid_argument when it is planned.
+  std::uint32_t variant = 0;
 };
+
+/// How many sets of tiles a kernel has for a layout. All of them give the same product; tune_matmul() tries all.
+BRONTES_API std::uint32_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept;
 
 /// What the selector chose for a product, and why.
 struct MatmulChoice {
   MatmulKernel kernel = MatmulKernel::automatic;  ///< automatic: nothing to compute
   std::uint64_t groups = 0;                       ///< workgroups of one dispatch
-  std::uint32_t dispatches = 0;                   ///< more than one when K is split
+  std::uint32_t dispatches = 0;                   ///< more than one when K is split or an operand is repacked
   std::uint32_t slices = 1;                       ///< of K, side by side in one dispatch; another adds them up
   std::string reason;                             ///< one sentence, for people
 };

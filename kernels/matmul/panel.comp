@@ -1,0 +1,120 @@
+// C[m,n] = alpha * A[m,k] x W[n,k]^T for CPU drivers, where lanes are SIMD lanes: no shared memory and no barriers. A
+// subgroup computes a tile, `rows` of A by `width` columns of C. Its lanes run along n, `columns` each, and take
+// four of k at a time. Both operands are f32 with k a multiple of 4, or pack.comp has laid them out as such.
+//
+// At each load lavapipe calls a function, before which it saves all registers. So a step loads what it needs of
+// W, and then goes through the rows.
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_basic : require
+
+#include "grid.glsl"
+#include "matmul.glsl"
+#include "panels.glsl"
+#include "tiles.glsl"
+
+layout(local_size_x = 64, local_size_x_id = 0) in;
+// The tile, by default the largest: rows, and columns per lane.
+layout(constant_id = 1) const uint rows = 16;
+layout(constant_id = 2) const uint columns = 8;
+layout(constant_id = 3) const uint width = 64;
+layout(constant_id = 4) const uint sources = 1;
+// Tiles per workgroup.
+layout(constant_id = 5) const uint tiles = 8;
+// 1 where pack.comp has been, in bands of `rows` and of `width`.
+layout(constant_id = 6) const uint a_packed = 0;
+layout(constant_id = 7) const uint b_packed = 0;
+// Fours of k per iteration, 1 or 2: with loops come selects for every sum.
+layout(constant_id = 8) const uint steps = 2;
+
+#include "left.glsl"
+
+#define FOR_COLUMNS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3) DO(r, 4) DO(r, 5) DO(r, 6) DO(r, 7)
+
+// In vec4s: from one four of k to the next.
+const uint a_step = a_packed != 0u ? rows : 1u;
+const uint b_step = b_packed != 0u ? width : 1u;
+
+// Columns `first` and on of the tile, `columns` per lane. Rows and columns past the end repeat the last one; their
+// sums go nowhere.
+void compute(uint band, uint panel, uint first) {
+  uint lane = gl_SubgroupInvocationID;
+  uint fours = matmul_fours();
+  uint four = params.k_begin / 4u;
+  uint end = (params.k_begin + params.k_count + 3u) / 4u;
+  uint a_at[16];
+  uint b_at[8];
+  float sum[128];
+#define LOCAL(c) (first + c * gl_SubgroupSize + lane)
+#define BEGIN_LEFT(s)                                                                       \
+  if (s < left_count)                                                                       \
+    a_at[s] = a_packed != 0u ? (band * fours + four) * rows + left_row(s)                   \
+                             : min(band * rows + left_row(s), params.m - 1u) * fours + four;
+#define BEGIN_COLUMN(unused, c)                                                             \
+  if (c < columns)                                                                          \
+    b_at[c] = b_packed != 0u ? (panel * fours + four) * width + min(LOCAL(c), width - 1u)   \
+                             : min(panel * width + LOCAL(c), params.n_count - 1u) * fours + four;
+#define BEGIN_SUM(r, c) \
+  if (r < rows && c < columns) sum[r * 8 + c] = 0.0;
+#define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
+  BRONTES_FOR_ROWS(BEGIN_LEFT)
+  FOR_COLUMNS(BEGIN_COLUMN, 0)
+  BRONTES_FOR_ROWS(BEGIN_SUMS)
+
+  vec4 x[4];
+  vec4 w[8];
+#define FOUR(s) load4(a, a_at[s])
+#define LOAD_B(unused, c) \
+  if (c < columns) w[c] = load4(b, b_at[c]);
+#define ADD_X(r, c) \
+  if (c < columns) sum[r * 8 + c] += factor.x * w[c].x;
+#define ADD_Y(r, c) \
+  if (c < columns) sum[r * 8 + c] += factor.y * w[c].y;
+#define ADD_Z(r, c) \
+  if (c < columns) sum[r * 8 + c] += factor.z * w[c].z;
+#define ADD_W(r, c) \
+  if (c < columns) sum[r * 8 + c] += factor.w * w[c].w;
+#define ADD_ROW(r)                                                                          \
+  if (r < rows) {                                                                           \
+    vec4 factor;                                                                            \
+    BRONTES_LEFT(factor, r, FOUR)                                                           \
+    FOR_COLUMNS(ADD_X, r) FOR_COLUMNS(ADD_Y, r) FOR_COLUMNS(ADD_Z, r) FOR_COLUMNS(ADD_W, r) \
+  }
+#define NEXT_LEFT(s) \
+  if (s < left_count) a_at[s] += a_step;
+#define NEXT_COLUMN(unused, c) \
+  if (c < columns) b_at[c] += b_step;
+#define STEP                                        \
+  BRONTES_LEFT_LOADS(FOUR)                          \
+  FOR_COLUMNS(LOAD_B, 0)                            \
+  BRONTES_FOR_ROWS(ADD_ROW)                         \
+  BRONTES_FOR_ROWS(NEXT_LEFT)                       \
+  FOR_COLUMNS(NEXT_COLUMN, 0)
+  [[dont_unroll]] for (; four < end; four += steps) {
+    STEP
+    if (steps > 1u) { STEP }
+  }
+
+#define FINISH(r, c)                                                                                        \
+  if (r < rows && c < columns) {                                                                            \
+    uint column = panel * width + LOCAL(c);                                                                 \
+    if (band * rows + r < params.m && LOCAL(c) < width && column < params.n_count)                          \
+      put1((band * rows + r) * params.n + params.n_begin + column, sum[r * 8 + c]);                   \
+  }
+#define FINISH_ROW(r) FOR_COLUMNS(FINISH, r)
+  BRONTES_FOR_ROWS(FINISH_ROW)
+}
+
+void main() {
+  uint bands = (params.m + rows - 1u) / rows;
+  uint panels = (params.n_count + width - 1u) / width;
+  for (uint i = gl_SubgroupID; i < tiles; i += gl_NumSubgroups) {
+    uvec2 place = tile_position(group_index() * tiles + i, bands, panels);
+    if (place.x < bands) {
+      // Once around, but for subgroups smaller than the planner knew.
+      for (uint first = 0u; first < width; first += columns * gl_SubgroupSize) compute(place.x, place.y, first);
+    }
+  }
+}
