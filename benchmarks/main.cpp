@@ -39,7 +39,7 @@ std::vector<SelectedSuite> select(const Options& options) {
   const std::regex filter(options.filter, std::regex::ECMAScript | std::regex::optimize);
   std::vector<SelectedSuite> suites;
   for (Suite (*make)() :
-       {chain_suite, dispatch_suite, elementwise_suite, reduce_suite, matmul_suite, matmul_cache_suite}) {
+       {chain_suite, dispatch_suite, elementwise_suite, reduce_suite, matmul_suite, matmul_cache_suite, cold_suite}) {
     Suite suite = make();
     SelectedSuite selected{suite.name, {}};
     for (Group& group : suite.groups) {
@@ -155,6 +155,8 @@ int bench_main(const std::vector<std::string>& arguments) {
     }
   }
 
+  // What Mesa compiled in an earlier run would make the cold cases warm.
+  setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);
   const Blas blas;
   std::atomic<int> complaints{0};
   brontes::DeviceOptions device_options;

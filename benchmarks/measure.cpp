@@ -10,6 +10,7 @@
 #include <cmath>
 #include <exception>
 #include <optional>
+#include <thread>
 
 namespace bench {
 namespace {
@@ -33,12 +34,17 @@ struct Running {
   Measurement result;
 };
 
+void settle(const Case& what) {
+  if (what.settle_seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(what.settle_seconds));
+}
+
 // One epoch. Without a number of iterations yet, nanobench finds one that takes long enough.
 double epoch(Running& running) {
   running.bench.epochIterations(running.result.iterations);
   running.bench.run(running.result.name, running.what->run);
   const auto& taken = running.bench.results().back();
   running.result.iterations = static_cast<std::uint64_t>(taken.get(0, Measure::iterations));
+  settle(*running.what);
   return taken.get(0, Measure::elapsed);
 }
 
@@ -60,6 +66,7 @@ void calibrate(Running& running, const Effort& effort) {
   const double once = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (once >= effort.epoch_seconds) {
     running.result.iterations = 1;
+    settle(*running.what);
   } else {
     epoch(running);
   }

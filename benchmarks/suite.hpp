@@ -33,6 +33,8 @@ struct Case {
   double flops = 0;
   double items = 1;
   std::string item = "run";
+  /// How long its threads go on spinning after it returned. The next case waits for them.
+  double settle_seconds = 0;
   /// Why it cannot run here; empty when it can.
   std::string unavailable = {};
 };
@@ -61,6 +63,7 @@ struct Suite {
 };
 
 Suite chain_suite();
+Suite cold_suite();
 Suite dispatch_suite();
 Suite elementwise_suite();
 Suite matmul_cache_suite();

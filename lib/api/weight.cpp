@@ -103,6 +103,18 @@ Error check_sizes(const char* call, const void* data, std::uint64_t given, std::
   return {};
 }
 
+// [rows, columns] to [columns, rows], in blocks that stay in the cache.
+void transpose(const float* in, std::uint64_t rows, std::uint64_t columns, float* out) {
+  constexpr std::uint64_t block = 32;
+  for (std::uint64_t i = 0; i < rows; i += block) {
+    for (std::uint64_t j = 0; j < columns; j += block) {
+      for (std::uint64_t y = i; y < std::min(i + block, rows); ++y) {
+        for (std::uint64_t x = j; x < std::min(j + block, columns); ++x) out[x * rows + y] = in[y * columns + x];
+      }
+    }
+  }
+}
+
 Error with_call(const char* call, Error e) {
   e.message = std::string(call) + ": " + e.message;
   return e;
@@ -119,6 +131,19 @@ Result<Weight> Weight::from(const Device& device, Span<const float> data, std::u
                             [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
                               weights::pack(type, data.data() + first * columns, count, columns, out);
                             });
+}
+
+Result<Weight> Weight::from_transposed(const Device& device, Span<const float> data, std::uint64_t rows,
+                                       std::uint64_t columns, DType type) {
+  constexpr const char* call = "Weight::from_transposed";
+  if (Error e = check_sizes(call, data.data(), data.size(), rows, columns, type, columns, "elements")) return e;
+  const std::unique_ptr<float[]> turned(new (std::nothrow) float[data.size()]);
+  if (!turned) {
+    return Error(Errc::out_of_memory, std::string(call) + ": no host memory to transpose " +
+                                          std::to_string(data.size()) + " elements");
+  }
+  transpose(data.data(), columns, rows, turned.get());
+  return from(device, Span<const float>(turned.get(), data.size()), rows, columns, type);
 }
 
 Result<Weight> Weight::from_stored(const Device& device, Span<const std::byte> data, std::uint64_t rows,

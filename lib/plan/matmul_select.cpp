@@ -326,13 +326,14 @@ Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, cons
 
 // Measured with lavapipe 22 and 25 and with SwiftShader.
 bool panel_pays(const MatmulProblem& p, const Traits& traits) {
-  // Repacking takes as long as some 20 rows of a product with what is already in order.
-  constexpr std::uint64_t many = 32;
+  const bool aligned = (p.layout == Layout::nk ? p.k : p.n) % 4 == 0;
+  if (p.layout == Layout::nk && p.type == DType::f32 && aligned) return p.m > 4 || traits.subgroup_size < 8;
+  // Repacking takes dispatches of its own, and as long as some 20 rows of a product with what is in order.
+  constexpr std::uint64_t much = 64 * 64 * 64, many = 32;
+  if (p.m * p.k * p.n < much) return false;
   if (p.type != DType::f32) return p.m >= many;
   // A vec4 across texels is two of them, but four loads from a buffer.
-  const bool aligned = (p.layout == Layout::nk ? p.k : p.n) % 4 == 0;
   if (!aligned) return p.m >= (traits.access.products == kernels::AccessMode::texel ? many : 4);
-  if (p.layout == Layout::nk) return p.m > 4 || traits.subgroup_size < 8;
   return p.m >= 4 * many && !traits.broadcasts;
 }
 

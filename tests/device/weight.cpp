@@ -53,6 +53,30 @@ std::vector<Size> sizes_for(DType type) {
 
 }  // namespace
 
+TEST_CASE_METHOD(DeviceTest, "a resident B[K, N] becomes a weight, transposed once", "[weight]") {
+  const std::uint64_t k = 96, n = 37;
+  const std::vector<float> b = cases::random_integers(k * n, 3, 1);
+  const std::vector<float> x = cases::random_integers(5 * k, 3, 2);
+  const auto want = cases::matmul(x, b, 5, k, n, Layout::kn);
+  for (DType type : {DType::f32, DType::f16}) {
+    for (const bool parts : {false, true}) {
+      DeviceOptions options = checked_options();
+      if (parts) options.simulate.max_storage_range = 4096;
+      const Device device = open_device(options);
+      const Weight weight = weight_of(Weight::from_transposed(device, b, n, k, type));
+      CHECK(weight.shape() == Shape(n, k));
+      CHECK((weight.parts() > 1) == parts);
+      Batch batch(device);
+      const Tensor y = batch.linear(batch.upload(x, {5, k}), batch.import_weight(weight));
+      CHECK(cases::mismatch(run(batch, y), want, 0) == "");
+    }
+  }
+  CHECK(Weight::from_transposed(shared_device(), b, n, k + 1).error().code == Errc::shape_mismatch);
+  CHECK(Weight::from_transposed(shared_device(), {}, 0, 5).error().code == Errc::ok);
+  CHECK(Weight::from_transposed(shared_device(), b, n, k, DType::q4_0).error().code == Errc::ok);
+  CHECK(contains(Weight::from_transposed(shared_device(), b, k, n, DType::q4_0).error().message, "blocks"));
+}
+
 TEST_CASE_METHOD(DeviceTest, "weights as files store them are worth what the format says", "[weight]") {
   for (DType type : all_types) {
     for (const Size& size : sizes_for(type)) {

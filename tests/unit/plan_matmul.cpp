@@ -181,7 +181,9 @@ TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul
   CHECK(kernel_for({4, 513, 512, Layout::nk}, narrow) == MatmulKernel::panel);
   CHECK(kernel_for({31, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::subgroup);
   CHECK(kernel_for({32, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::panel);
-  // Not where what is repacked would be too large, nor where a row has to come out the same for every m.
+  // Nothing is repacked for a little product.
+  CHECK(kernel_for({5, 7, 6, Layout::nk}, narrow) == MatmulKernel::subgroup);
+  // Nor where what is repacked would be too large, nor where a row has to come out the same for every m.
   plan::Traits small = cpu;
   small.max_storage_range = 4 * 512 * 512;
   CHECK(kernel_for({64, 512, 512, Layout::nk, DType::q4_0}, small) == MatmulKernel::panel);
@@ -212,7 +214,7 @@ TEST_CASE("tiles for CPU drivers fit m, and are small enough that every core get
 
 TEST_CASE("what is repacked is repacked once, before the product, and explained", "[plan][matmul]") {
   plan::Traits traits = cpu_driver();
-  for (const MatmulProblem& p : {MatmulProblem{40, 33, 50, Layout::kn}, MatmulProblem{40, 33, 50, Layout::nk}}) {
+  for (const MatmulProblem& p : {MatmulProblem{80, 61, 70, Layout::kn}, MatmulProblem{80, 61, 70, Layout::nk}}) {
     const auto plan = plan::make_plan(product_graph(p), traits);
     REQUIRE(plan);
     REQUIRE(plan->dispatches.size() == 3);

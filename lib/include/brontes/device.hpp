@@ -51,7 +51,7 @@ enum class AccessMode : std::uint8_t {
   automatic,  ///< what tune_matmul() found to be the fastest, else what is so with the driver as far as is known
   storage,    ///< storage buffers: right for every GPU
   texel,      ///< inputs through uniform texel buffers: much faster with lavapipe before Mesa 25
-  pointer,    ///< buffer device addresses: the fastest with later lavapipe
+  pointer,    ///< buffer device addresses: the fastest with later lavapipe, but for products
 };
 
 /// "storage", "texel" and so on. Never null.
@@ -108,7 +108,8 @@ struct DeviceInfo {
   /// Device memory is host-visible and cached, so uploads and reads need no staging copy. Known for
   /// an open Device only.
   bool mapped_memory = false;
-  /// How kernels reach memory. Known for an open Device only.
+  /// How kernels reach memory; those of products go another way where that is known to be faster with the driver and
+  /// nobody asked for one. Known for an open Device only.
   AccessMode access = AccessMode::automatic;
 };
 

@@ -39,6 +39,12 @@ class BRONTES_API Weight {
   static Result<Weight> from(const Device& device, Span<const float> data, std::uint64_t rows, std::uint64_t columns,
                              DType type = DType::f32);
 
+  /// The same from data that lies the other way: B[columns, rows], which is the B[K, N] of Layout::kn. It is
+  /// transposed here, once, so that a resident B costs no product anything, and may be stored as any type and
+  /// split. linear(x, w) is then x times B.
+  static Result<Weight> from_transposed(const Device& device, Span<const float> data, std::uint64_t rows,
+                                        std::uint64_t columns, DType type = DType::f32);
+
   /// Takes data as GGUF files store it: rows one after the other, row_bytes() each. Nothing is rounded.
   static Result<Weight> from_stored(const Device& device, Span<const std::byte> data, std::uint64_t rows,
                                     std::uint64_t columns, DType type);
