@@ -47,7 +47,7 @@ void compute(uint band, uint panel, uint first) {
   uint a_at[16];
   uint b_at[8];
   float sum[128];
-#define LOCAL(c) (first + c * gl_SubgroupSize + lane)
+#define LOCAL(c) (first + (c) * gl_SubgroupSize + lane)
 #define BEGIN_LEFT(s)                                                                       \
   if (s < left_count)                                                                       \
     a_at[s] = a_packed != 0u ? (band * fours + four) * rows + left_row(s)                   \
@@ -97,14 +97,21 @@ void compute(uint band, uint panel, uint first) {
     if (steps > 1u) { STEP }
   }
 
-#define FINISH(r, c)                                                                                        \
-  if (r < rows && c < columns) {                                                                            \
-    uint column = panel * width + LOCAL(c);                                                                 \
-    if (band * rows + r < params.m && LOCAL(c) < width && column < params.n_count)                          \
-      put1((band * rows + r) * params.n + params.n_begin + column, sum[r * 8 + c]);                   \
+  // Row after row moves to the front: a copy of the epilogue for every sum would take drivers seconds to compile, and
+  // so does finding sums by an index.
+#define PUT(unused, c)                                                                                  \
+  if (c < columns) {                                                                                    \
+    uint column = panel * width + LOCAL(c);                                                             \
+    if (LOCAL(c) < width && column < params.n_count) put1(row * params.n + params.n_begin + column, sum[c]); \
   }
-#define FINISH_ROW(r) FOR_COLUMNS(FINISH, r)
-  BRONTES_FOR_ROWS(FINISH_ROW)
+#define MOVE(r, c) \
+  if (r + 1 < rows && c < columns) sum[r * 8 + c] = sum[(r * 8 + 8) % 128 + c];
+#define MOVE_ROW(r) FOR_COLUMNS(MOVE, r)
+  uint last_row = min(band * rows + rows, params.m);
+  [[dont_unroll]] for (uint row = band * rows; row < last_row; ++row) {
+    FOR_COLUMNS(PUT, 0)
+    BRONTES_FOR_ROWS(MOVE_ROW)
+  }
 }
 
 void main() {

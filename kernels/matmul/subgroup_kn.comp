@@ -36,7 +36,6 @@ void compute(uvec2 place, uint first) {
   uint lane = gl_SubgroupInvocationID;
   uint first_row = place.x * rows;
   uint a_at[16];
-  uint column[4];
   uint at[4];  // of B, in vec4s if aligned
   vec4 sum[64];
   uint stride = aligned ? params.n / 4u : params.n;
@@ -44,9 +43,8 @@ void compute(uvec2 place, uint first) {
   if (s < left_count) a_at[s] = min(first_row + left_row(s), params.m - 1u) * params.k;
 #define BEGIN_VECTOR(unused, v)                                                                                       \
   if (v < vectors) {                                                                                                  \
-    uint local = first + 4u * (v * gl_SubgroupSize + lane);                                                           \
-    column[v] = local < width ? place.y * width + local : params.n;                                                   \
-    at[v] = params.k_begin * stride + (aligned ? min(column[v], params.n - 4u) / 4u : min(column[v], params.n - 1u)); \
+    uint column = place.y * width + first + 4u * (v * gl_SubgroupSize + lane);                                        \
+    at[v] = params.k_begin * stride + (aligned ? min(column, params.n - 4u) / 4u : min(column, params.n - 1u));       \
   }
 #define BEGIN_SUM(r, v) \
   if (r < rows && v < vectors) sum[r * 4 + v] = vec4(0.0);
@@ -100,21 +98,32 @@ void compute(uvec2 place, uint first) {
     }
   }
 
-#define FINISH(r, v)                                                                            \
-  if (r < rows && v < vectors && first_row + r < params.m) {                                    \
-    uint i = (first_row + r) * params.n + column[v];                                            \
-    vec4 total = sum[r * 4 + v];                                                          \
-    if (aligned) {                                                                              \
-      if (column[v] < params.n) put4(i / 4u, total);                                            \
-    } else {                                                                                    \
-      if (column[v] < params.n) put1(i, total.x);                                               \
-      if (column[v] + 1u < params.n) put1(i + 1u, total.y);                                     \
-      if (column[v] + 2u < params.n) put1(i + 2u, total.z);                                     \
-      if (column[v] + 3u < params.n) put1(i + 3u, total.w);                                     \
-    }                                                                                           \
+  // Row after row moves to the front: a copy of the epilogue for every sum would take drivers seconds to compile, and
+  // so does finding sums by an index.
+#define PUT(unused, v)                                                    \
+  if (v < vectors) {                                                      \
+    uint local = first + 4u * (v * gl_SubgroupSize + lane);               \
+    uint column = place.y * width + local;                                \
+    uint i = row * params.n + column;                                     \
+    if (local < width) {                                                  \
+      if (aligned) {                                                      \
+        if (column < params.n) put4(i / 4u, sum[v]);                      \
+      } else {                                                            \
+        if (column < params.n) put1(i, sum[v].x);                         \
+        if (column + 1u < params.n) put1(i + 1u, sum[v].y);               \
+        if (column + 2u < params.n) put1(i + 2u, sum[v].z);               \
+        if (column + 3u < params.n) put1(i + 3u, sum[v].w);               \
+      }                                                                   \
+    }                                                                     \
   }
-#define FINISH_ROW(r) FOR_VECTORS(FINISH, r)
-  BRONTES_FOR_ROWS(FINISH_ROW)
+#define MOVE(r, v) \
+  if (r + 1 < rows && v < vectors) sum[r * 4 + v] = sum[(r * 4 + 4) % 64 + v];
+#define MOVE_ROW(r) FOR_VECTORS(MOVE, r)
+  uint last_row = min(first_row + rows, params.m);
+  [[dont_unroll]] for (uint row = first_row; row < last_row; ++row) {
+    FOR_VECTORS(PUT, 0)
+    BRONTES_FOR_ROWS(MOVE_ROW)
+  }
 }
 
 void main() {

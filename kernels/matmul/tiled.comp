@@ -210,11 +210,18 @@ void finish(uint row, uint column, uint slice, vec4 value) {
   }
 }
 
-#define FINISH(i)                                                                                  \
-  if (i < micro_m) {                                                                               \
-    uint row = first_row + local_row + (i < 4 ? i : tile_m / 2u + i - 4u);                         \
-    finish(row, first_column + local_column, slice, sum[i][0]);                                    \
-    if (micro_n == 8u) finish(row, first_column + local_column + tile_n / 2u, slice, sum[i][1]);   \
+#define FINISH_ROW(i, from)                                                                        \
+  {                                                                                                \
+    uint row = first_row + local_row + (i < 4u ? i : tile_m / 2u + i - 4u);                        \
+    finish(row, first_column + local_column, slice, sum[from][0]);                                 \
+    if (micro_n == 8u) finish(row, first_column + local_column + tile_n / 2u, slice, sum[from][1]); \
+  }
+#define FINISH(i) \
+  if (i < micro_m) FINISH_ROW(uint(i), i)
+#define MOVE(i)                          \
+  if (i + 1 < micro_m) {                 \
+    sum[i][0] = sum[(i + 1) % 8][0];     \
+    sum[i][1] = sum[(i + 1) % 8][1];     \
   }
 
 void main() {
@@ -271,5 +278,13 @@ void main() {
     k += tile_k;
   }
 
-  FINISH(0) FINISH(1) FINISH(2) FINISH(3) FINISH(4) FINISH(5) FINISH(6) FINISH(7)
+  if (step_count == 0u) {
+    FINISH(0) FINISH(1) FINISH(2) FINISH(3) FINISH(4) FINISH(5) FINISH(6) FINISH(7)
+    return;
+  }
+  // Row after row moves to the front: a copy of the epilogue for each would be most of the code.
+  [[dont_unroll]] for (uint i = 0u; i < micro_m; ++i) {
+    FINISH_ROW(i, 0)
+    MOVE(0) MOVE(1) MOVE(2) MOVE(3) MOVE(4) MOVE(5) MOVE(6) MOVE(7)
+  }
 }

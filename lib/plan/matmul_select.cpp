@@ -142,6 +142,14 @@ MatmulSelection naive(const MatmulProblem& p, const Traits& traits, const char* 
   return s;
 }
 
+// Some kernels have loops besides that over k, which smaller chunks of k do not shorten.
+Error too_many_loops(const char* kernel, std::uint32_t least, const Traits& traits) {
+  if (least <= traits.max_loop_iterations) return {};
+  return Error(Errc::unsupported, "matmul: the " + std::string(kernel) + " kernel needs " + std::to_string(least) +
+                                      " loop iterations, and this device allows " +
+                                      std::to_string(traits.max_loop_iterations));
+}
+
 Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const char* reason) {
   if (p.m > matmul_gemv_max_rows) {
     return Error(Errc::invalid_argument, "matmul: the gemv kernel does up to " + std::to_string(matmul_gemv_max_rows) +
@@ -175,11 +183,7 @@ Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const
   }
   if (layout == MatmulLayout::kn && !traits.cpu) g.teams = std::max(1u, g.group_size / team);
   auto iterations = [&](std::uint32_t k) { return matmul_gemv_iterations(layout, k, g); };
-  if (iterations(4) > traits.max_loop_iterations) {
-    return Error(Errc::unsupported, "matmul: the gemv kernel needs " + std::to_string(iterations(4)) +
-                                        " loop iterations, and this device allows " +
-                                        std::to_string(traits.max_loop_iterations));
-  }
+  if (Error e = too_many_loops("gemv", iterations(4), traits)) return e;
   s.tile = matmul_gemv_tile(layout, s.vectorized, g);
   s.k_chunk = chunk_of(p.k, traits, iterations, g.chunk);
   slice(s, p, traits, enough_gemv_groups, layout == MatmulLayout::nk ? 2048 : 512);
@@ -269,7 +273,7 @@ SubgroupTile subgroup_tile_kn(const MatmulProblem& p, const Traits& traits) {
 }
 
 SubgroupTile panel_tile(const MatmulProblem& p, const Traits& traits) {
-  SubgroupTile tile{rows_for(p.m, most_rows(traits)), traits.broadcasts && p.m > 1 ? 4u : 8u};
+  SubgroupTile tile{rows_for(p.m, most_rows(traits)), traits.subgroup_size < 8 && p.m > 1 ? 4u : 8u};
   narrow(tile, p, [&](std::uint32_t columns) { return traits.subgroup_size * columns; });
   return tile;
 }
@@ -291,6 +295,7 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
     s.k_chunk = chunk_of(
         p.k, traits, [&](std::uint32_t k) { return matmul_subgroup_nk_iterations(k, lanes, chunk); }, chunk);
   } else {
+    if (Error e = too_many_loops("subgroup", matmul_subgroup_kn_iterations(7), traits)) return e;
     set_subgroup_shape(s, p, traits, tile, 4 * lanes * tile.columns);
     s.k_chunk = chunk_of(p.k, traits, [](std::uint32_t k) { return matmul_subgroup_kn_iterations(k); });
   }
@@ -300,6 +305,7 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
 Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, const char* reason,
                               std::size_t variant = 0) {
   if (!has_subgroups(traits)) return no_subgroups("panel");
+  if (Error e = too_many_loops("panel", matmul_panel_iterations(8, 1), traits)) return e;
   MatmulSelection s;
   s.kernel = MatmulKernel::panel;
   s.reason = reason;

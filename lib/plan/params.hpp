@@ -219,8 +219,9 @@ constexpr std::uint32_t matmul_subgroup_nk_iterations(std::uint32_t k_count, std
   return 4 + ceil_div(k_count, chunk * lanes) * (chunk / 4 + 2);
 }
 
-// subgroup_kn and panel: the lanes run along n. Loops over tiles, and over parts of a tile.
-inline constexpr std::uint32_t matmul_along_n_iterations = 5;
+// subgroup_kn and panel: the lanes run along n. Loops over tiles, parts of a tile, and rows that are written.
+inline constexpr std::uint32_t matmul_along_n_iterations = 5 + 1 + 16;
+static_assert(matmul_subgroup_kn_max_rows <= 16 && matmul_panel_max_rows <= 16);
 
 constexpr std::uint32_t matmul_subgroup_kn_iterations(std::uint32_t k_count) noexcept {
   return matmul_along_n_iterations + k_count / 4 + k_count % 4 + 2;
@@ -275,7 +276,7 @@ struct MatmulTiledShape {
 constexpr MatmulTile matmul_tiled_tile(std::uint32_t tile_m, std::uint32_t tile_n) noexcept { return {tile_m, tile_n}; }
 
 constexpr std::uint32_t matmul_tiled_iterations(std::uint32_t k_count) noexcept {
-  return ceil_div(k_count, matmul_tiled_k) + 1;
+  return ceil_div(k_count, matmul_tiled_k) + 1 + 9;
 }
 
 constexpr std::uint32_t matmul_tiled_shared_bytes(std::uint32_t tile_m, std::uint32_t tile_n) noexcept {

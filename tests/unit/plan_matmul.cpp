@@ -331,11 +331,14 @@ TEST_CASE("every selection keeps the rules, for every kernel, layout, device and
           traits.max_group_invocations = most;
           traits.max_shared_bytes = shared;
           traits.max_loop_iterations = loops;
+          traits.subgroup_size = cpu ? (shared < 4096 ? 4 : 8) : 32;
+          traits.broadcasts = most != 64;
           for (const std::uint64_t k : ks) {
             for (const auto& [m, n] : sizes) {
               for (const Layout layout : {Layout::kn, Layout::nk}) {
                 for (const MatmulKernel kernel :
-                     {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled}) {
+                     {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled,
+                      MatmulKernel::subgroup, MatmulKernel::panel}) {
                   if (kernel == MatmulKernel::gemv && m > 8) continue;
                   const MatmulProblem problem{m, k, n, layout};
                   const auto s = select_matmul(problem, traits, kernel);
