@@ -1,6 +1,7 @@
 // Single elementwise ops on long resident tensors: how fast memory is moved.
 //
-//   elementwise/add/N/resident  from two buffers, the result stays on the device
+//   elementwise/add/N/resident  from two buffers, the result stays on the device, in memory of the batch's own
+//   elementwise/add/N/replay    the same as a Program compiled before, into a third buffer
 //   elementwise/add/N/host      a plain loop on one CPU thread, for scale
 #include "suite.hpp"
 #include "support.hpp"
@@ -48,6 +49,19 @@ std::vector<Case> add(const Environment& environment, std::size_t count) {
     return compare(must(batch.read(sum)), expected(), 1e-6);
   };
 
+  Batch once(data->device);
+  const Tensor summed = record(once);
+  once.store(summed, data->out);
+  auto program = std::make_shared<brontes::Program>(must(once.compile()));
+  Case replay;
+  replay.run = [data, program] { must(program->run()); };
+  replay.check = [data, program, expected] {
+    must(program->run());
+    std::vector<float> got(data->host_x.size());
+    must(data->out.read(got));
+    return compare(got, expected(), 1e-6);
+  };
+
   Case host;
   host.run = [data] {
     for (std::size_t i = 0; i < data->host_x.size(); ++i) data->host_out[i] = data->host_x[i] + data->host_y[i];
@@ -57,11 +71,11 @@ std::vector<Case> add(const Environment& environment, std::size_t count) {
     return compare(data->host_out, expected(), 0);
   };
 
-  for (Case* c : {&device, &host}) {
+  for (Case* c : {&device, &replay, &host}) {
     c->bytes = 3.0 * sizeof(float) * static_cast<double>(count);
     c->flops = static_cast<double>(count);
   }
-  return {device, host};
+  return {device, replay, host};
 }
 
 }  // namespace
@@ -70,8 +84,8 @@ Suite elementwise_suite() {
   Suite suite{"elementwise", {}};
   for (const std::size_t count : {100'000u, 1'000'000u, 16'000'000u}) {
     suite.groups.push_back({"elementwise/add/" + std::to_string(count),
-                            {"resident", "host"},
-                            {{"resident", "host"}},
+                            {"resident", "replay", "host"},
+                            {{"resident", "host"}, {"replay", "host"}},
                             count <= 100'000,
                             [count](const Environment& e) { return add(e, count); }});
   }

@@ -48,6 +48,15 @@ double epoch(Running& running) {
   return taken.get(0, Measure::elapsed);
 }
 
+// Whatever ran before left the caches full of its own, or the cores asleep: a turn begins with iterations that do not
+// count, for as long as an epoch takes. One that is longer by itself gets there on its own.
+void warm_up(Running& running, const Effort& effort) {
+  if (running.result.iterations <= 1) return;
+  const auto begin = std::chrono::steady_clock::now();
+  do running.what->run();
+  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < effort.epoch_seconds);
+}
+
 void calibrate(Running& running, const Effort& effort) {
   running.bench.output(nullptr).performanceCounters(false).epochs(1);
   running.bench.minEpochTime(
@@ -146,6 +155,7 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
         Running& r = running[round % 2 == 0 ? turn : running.size() - 1 - turn];
         // A case with fewer epochs spreads them over all rounds.
         if (round * r.epochs / rounds == (round + 1) * r.epochs / rounds) continue;
+        warm_up(r, effort);
         r.result.samples.push_back(epoch(r));
       }
     }
