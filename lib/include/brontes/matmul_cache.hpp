@@ -69,7 +69,8 @@ struct CachedWeightInfo {
 /// **Cost.** The first call for a weight, an m and an epilogue plans and encodes; it may create a pipeline.
 /// From then on such a call writes x, submits once, waits, and reads y: no allocation on host or device, no
 /// pipeline. Inputs, outputs and temporaries of all weights share one set of buffers. It grows in powers of two
-/// to what the largest call needs, which drops the programs made so far; trim() gives it back.
+/// to what the largest call needs, which drops the programs made so far; trim() gives it back. On CPU drivers that
+/// can be much: for 32 rows and more, a weight that is not f32 is unpacked into a temporary first.
 ///
 /// **Numbers.** As Batch::linear() and the ops of Batch: f32 arithmetic whatever the weight is stored as.
 ///
