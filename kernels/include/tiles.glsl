@@ -5,6 +5,7 @@
 
 // Row and column of a tile, counted in tiles. Rows past the end for tiles past the last.
 uvec2 tile_position(uint tile, uint tiles_m, uint tiles_n) {
+  if (tile >= tiles_m * tiles_n) return uvec2(tiles_m, 0u);
   const uint height = 8u;
   uint band = tile / (height * tiles_n);
   uint rest = tile - band * height * tiles_n;

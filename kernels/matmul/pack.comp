@@ -12,8 +12,7 @@
 
 layout(push_constant, std430) uniform MatmulPackParams {
   uint k;
-  uint n;        // of B[k,n]
-  uint n_count;  // rows or columns
+  uint n_count;  // rows, or columns of B[k,n]
 } params;
 
 BRONTES_WORDS(1, b)
@@ -71,15 +70,15 @@ void pack_columns(uint id) {
   uint across = (params.n_count + height - 1u) / height * (height / 4u);
   uint i = id % across * 4u;
   uint four = id / across;
-  uint column = min(i, params.n - 1u);
-  uint end = params.k * params.n;
+  uint column = min(i, params.n_count - 1u);
+  uint end = params.k * params.n_count;
   vec4 w[4];
 #define LOAD(s)                                                                                    \
   {                                                                                                \
     uint k = 4u * four + s;                                                                        \
-    uint at = min(k, params.k - 1u) * params.n;                                                    \
-    w[s] = aligned_n ? load4(b, (at + min(i, params.n - 4u)) / 4u) : loadu4(b, at + column, end);  \
-    bvec4 inside = lessThan(i + uvec4(0u, 1u, 2u, 3u), uvec4(k < params.k ? params.n : 0u));       \
+    uint at = min(k, params.k - 1u) * params.n_count;                                                    \
+    w[s] = aligned_n ? load4(b, (at + min(i, params.n_count - 4u)) / 4u) : loadu4(b, at + column, end);  \
+    bvec4 inside = lessThan(i + uvec4(0u, 1u, 2u, 3u), uvec4(k < params.k ? params.n_count : 0u));       \
     w[s] = mix(vec4(0.0), w[s], inside);                                                           \
   }
   LOAD(0) LOAD(1) LOAD(2) LOAD(3)

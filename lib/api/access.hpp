@@ -31,6 +31,8 @@ struct WeightAccess {
   template <class Pack>
   static Result<Weight> make(const char* call, const Device& device, std::uint64_t rows, std::uint64_t columns,
                              DType type, Pack pack);
+  static Result<Weight> convert(const char* call, const Device& device, const float* data, std::uint64_t rows,
+                                std::uint64_t columns, DType type);
   /// Empty for a moved-from Weight.
   static const std::vector<std::shared_ptr<vk::Allocation>>& parts(const Weight& weight) noexcept {
     return weight.parts_;

@@ -300,6 +300,10 @@ class AccessProbe {
   std::vector<std::size_t> times_;
 };
 
+AccessMode public_mode(kernels::AccessMode mode) {
+  return static_cast<AccessMode>(static_cast<int>(AccessMode::storage) + static_cast<int>(mode));
+}
+
 std::string uuid_text(const std::array<std::uint8_t, 16>& uuid) {
   constexpr char digits[] = "0123456789abcdef";
   std::string text;
@@ -317,7 +321,8 @@ Result<std::shared_ptr<vk::Context>> fastest_access(const std::shared_ptr<vk::Co
   std::vector<AccessProbe> probes;
   probes.push_back(std::move(*mine));
   for (AccessMode mode : {AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
-    if (mode == own->info().access) continue;
+    const plan::Access same = own->traits().access;
+    if (public_mode(same.general) == mode && public_mode(same.products) == mode) continue;
     DeviceOptions options = own->options();
     options.select = uuid_text(own->info().uuid);
     options.access = mode;
@@ -401,7 +406,7 @@ Result<TuneReport> tune_matmul(const Device& device, const TuneOptions& options)
   auto late = [&] { return watch.seconds() > options.seconds; };
 
   TuneReport report;
-  report.access_now = own->info().access;
+  report.access_now = public_mode(own->traits().access.products);
   const std::size_t total = shapes.size();
   const plan::Traits traits = own->traits();
   shapes.erase(std::remove_if(shapes.begin(), shapes.end(), [&](const MatmulShape& s) { return !fits(s, traits); }),
@@ -429,7 +434,7 @@ Result<TuneReport> tune_matmul(const Device& device, const TuneOptions& options)
     tuning.access_compared = context != own;
   }
   tuning.access = context->traits().access.products;
-  report.access = context->info().access;
+  report.access = public_mode(tuning.access);
 
   std::uint64_t a = 1, b = 1, c = 1;
   for (const MatmulShape& s : shapes) {

@@ -122,15 +122,19 @@ Error with_call(const char* call, Error e) {
 
 }  // namespace
 
+Result<Weight> WeightAccess::convert(const char* call, const Device& device, const float* data, std::uint64_t rows,
+                                     std::uint64_t columns, DType type) {
+  if (Error e = weights::check(type, data, rows, columns)) return with_call(call, std::move(e));
+  return make(call, device, rows, columns, type, [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
+    weights::pack(type, data + first * columns, count, columns, out);
+  });
+}
+
 Result<Weight> Weight::from(const Device& device, Span<const float> data, std::uint64_t rows, std::uint64_t columns,
                             DType type) {
   constexpr const char* call = "Weight::from";
   if (Error e = check_sizes(call, data.data(), data.size(), rows, columns, type, columns, "elements")) return e;
-  if (Error e = weights::check(type, data.data(), rows, columns)) return with_call(call, std::move(e));
-  return WeightAccess::make(call, device, rows, columns, type,
-                            [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
-                              weights::pack(type, data.data() + first * columns, count, columns, out);
-                            });
+  return WeightAccess::convert(call, device, data.data(), rows, columns, type);
 }
 
 Result<Weight> Weight::from_transposed(const Device& device, Span<const float> data, std::uint64_t rows,
@@ -143,7 +147,7 @@ Result<Weight> Weight::from_transposed(const Device& device, Span<const float> d
                                           std::to_string(data.size()) + " elements");
   }
   transpose(data.data(), columns, rows, turned.get());
-  return from(device, Span<const float>(turned.get(), data.size()), rows, columns, type);
+  return WeightAccess::convert(call, device, turned.get(), rows, columns, type);
 }
 
 Result<Weight> Weight::from_stored(const Device& device, Span<const std::byte> data, std::uint64_t rows,

@@ -140,6 +140,13 @@ void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers) {
     levels = std::max(levels, dispatch.level + 1);
   }
 
+  // Every level keeps a dispatch: what one of the next level waits for has to stay where it is.
+  std::vector<std::uint32_t> latest(dispatches.size(), levels);
+  for (const Hazard& h : hazards) latest[h.from] = std::min(latest[h.from], dispatches[h.to].level - 1);
+  for (std::uint32_t i = 0; i < dispatches.size(); ++i) {
+    if (dispatches[i].late && latest[i] != levels) dispatches[i].level = latest[i];
+  }
+
   // Counting sort by level; within a level the recording order stays.
   std::vector<std::uint32_t> first(levels + 1, 0);
   for (const Dispatch& d : dispatches) ++first[d.level + 1];

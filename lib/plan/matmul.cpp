@@ -6,7 +6,6 @@
 #include "weights/device_layout.hpp"
 
 #include <algorithm>
-#include <optional>
 
 namespace brontes::plan {
 namespace {
@@ -140,18 +139,19 @@ Error lower_pack(Lowering& to, std::uint32_t group, const Operand& operand, std:
   namespace kernel = kernels::matmul_pack;
   const MatmulLayout layout = kernel_layout(operand.layout);
   packed = to.arena.reserve(matmul_packed_elements(operand.count, operand.k, height) * sizeof(float));
-  const std::uint32_t group_size = std::min(64u, to.traits.max_group_invocations);
+  const std::uint32_t group_size = matmul_pack_group_size(to.traits);
   const auto count = static_cast<std::uint32_t>(operand.count);
-  const MatmulPackParams params{static_cast<std::uint32_t>(operand.k), count, count};
+  const MatmulPackParams params{static_cast<std::uint32_t>(operand.k), count};
   Dispatch dispatch(kernels::Id::matmul_pack, group);
   dispatch.set(kernel::group_size, group_size);
   dispatch.set(kernel::b_layout, static_cast<std::uint32_t>(layout));
-  dispatch.set(kernel::vectorized, matmul_vectorized(params.k, params.n));
+  dispatch.set(kernel::vectorized, matmul_vectorized(params.k, count));
   dispatch.set(kernel::height, height);
   dispatch.set(kernel::b_type, static_cast<std::uint32_t>(operand.type));
   dispatch.bind(kernel::b, operand.region);
   dispatch.bind(kernel::c, packed);
   dispatch.work = operand.count * operand.k;
+  dispatch.late = true;
   dispatch.params(params);
   const std::uint64_t invocations = matmul_pack_invocations(layout, operand.count, operand.k, height);
   return to.emit(dispatch, (invocations + group_size - 1) / group_size);
@@ -178,9 +178,14 @@ Error lower_combine(Lowering& to, std::uint32_t group, const Part& part, const R
   return to.emit(dispatch, params.groups);
 }
 
-// The columns of C that one part of B gives. `packed` is A laid out for panels, once a part has needed it: the rows
-// of a panel are the same for all parts.
-Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Region& c, std::optional<Region>& packed) {
+// A laid out for panels, once a part has needed it, for as long as the next ones want bands of as many rows.
+struct PackedRows {
+  Region region;
+  std::uint32_t height = 0;
+};
+
+// The columns of C that one part of B gives.
+Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Region& c, PackedRows& packed) {
   const record::Node& node = to.graph.nodes()[to.grouping.groups[group].root];
   const record::MatmulNode& op = node.matmul;
   const DType type = to.graph.values()[node.inputs[1]].dtype;
@@ -197,12 +202,12 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
   Region a = to.region(node.inputs[0]);
   Region b = part.region;
   if (selected->subgroup.a_packed) {
-    if (!packed) {
-      packed.emplace();
-      const Operand operand{a, Layout::nk, DType::f32, op.m, op.k};
-      if (Error e = lower_pack(to, group, operand, selected->subgroup.rows, *packed)) return e;
+    const std::uint32_t height = selected->subgroup.rows;
+    if (packed.height != height) {
+      packed.height = height;
+      if (Error e = lower_pack(to, group, {a, Layout::nk, DType::f32, op.m, op.k}, height, packed.region)) return e;
     }
-    a = *packed;
+    a = packed.region;
   }
   if (selected->subgroup.b_packed) {
     if (Error e = lower_pack(to, group, {b, op.layout, type, part.count, op.k}, selected->subgroup.width, b)) return e;
@@ -260,7 +265,7 @@ Error lower_matmul(Lowering& to, std::uint32_t index) {
   if (op.m == 0 || op.n == 0) return {};
   if (op.k == 0) return lower_fill(to, index, 0.0f, c, op.m * op.n);
 
-  std::optional<Region> packed;
+  PackedRows packed;
   const std::uint64_t parts = to.graph.values()[node.inputs[1]].parts();
   for (std::uint64_t i = 0; i < parts; ++i) {
     if (Error e = lower_part(to, index, part_of(to, node.inputs[1], op, i), c, packed)) return e;

@@ -25,6 +25,11 @@ struct MatmulProblem {
   bool batch_invariant = false;  // as in BatchOptions
 };
 
+/// Of the kernel that lays operands out for panels.
+constexpr std::uint32_t matmul_pack_group_size(const Traits& traits) noexcept {
+  return traits.max_group_invocations < 64 ? traits.max_group_invocations : 64;
+}
+
 struct TunedMatmul;
 
 /// A kernel with every number it needs.
@@ -63,7 +68,7 @@ struct MatmulForce {
 };
 
 /// `forced` other than automatic is obeyed wherever the kernel can do the shape; a device too small
-/// for it gets Errc::unsupported. Else what was measured on the device counts, where it can be used, and
+/// for it gets Errc::unsupported, or Errc::limit_exceeded where its operands are what is too large. Else what was measured on the device counts, where it can be used, and
 /// then the shipped defaults.
 Result<MatmulSelection> select_matmul(const MatmulProblem& problem, const Traits& traits, MatmulForce forced = {});
 

@@ -212,7 +212,7 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
 
 bool has_subgroups(const Traits& traits) {
   return traits.subgroup_operations && traits.subgroup_size >= matmul_subgroup_min_lanes &&
-         traits.max_group_invocations >= traits.subgroup_size;
+         traits.max_group_invocations >= std::max(traits.subgroup_size, traits.real_subgroup_size);
 }
 
 Error no_subgroups(const char* kernel) {
@@ -220,6 +220,9 @@ Error no_subgroups(const char* kernel) {
                                       " kernel needs subgroup arithmetic and ballots, in subgroups of " +
                                       std::to_string(matmul_subgroup_min_lanes) + " or more");
 }
+
+// Lanes that tiles are made for: widths have to be whole vec4s.
+std::uint32_t lanes_of(const Traits& traits) { return std::bit_floor(traits.subgroup_size); }
 
 // With narrower subgroups come fewer and smaller registers.
 std::uint32_t most_rows(const Traits& traits) { return traits.subgroup_size < 8 ? 8 : 16; }
@@ -247,13 +250,15 @@ void set_subgroup_shape(MatmulSelection& s, const MatmulProblem& p, const Traits
   shape.rows = tile.rows;
   shape.columns = tile.columns;
   shape.width = width;
-  const std::uint32_t lanes = traits.subgroup_size;
+  const std::uint32_t lanes = std::max(traits.subgroup_size, traits.real_subgroup_size);
   // A single row is as quickly loaded as broadcast.
-  shape.sources = !traits.broadcasts || tile.rows == 1 ? 1 : lanes < 8 ? 4 : 8;
-  // A workgroup is what a core takes at a time: several tiles, but not so many that cores go without.
+  shape.sources = !traits.broadcasts || tile.rows == 1 ? 1 : traits.subgroup_size < 8 ? 4 : 8;
+  // A workgroup is what a core takes at a time: several tiles, but not so many that cores go without. Powers of two,
+  // for the sake of fewer pipelines.
   constexpr std::uint64_t enough_groups = 32;
   const std::uint32_t most = std::max(1u, std::min(64u, traits.max_group_invocations) / lanes);
-  shape.tiles = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(tiles_of(p, s.tile) / enough_groups, 1, most));
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(tiles_of(p, s.tile) / enough_groups, 1, most);
+  shape.tiles = static_cast<std::uint32_t>(std::bit_floor(wanted));
   shape.group_size = shape.tiles * lanes;
 }
 
@@ -268,13 +273,13 @@ SubgroupTile subgroup_tile_kn(const MatmulProblem& p, const Traits& traits) {
   SubgroupTile tile{rows_for(p.m, most_rows(traits)), 4};
   if (tile.rows > 8 && traits.broadcasts) tile.columns = 2;
   if (traits.subgroup_size < 8) tile.columns = tile.rows > 4 ? 1 : 2;
-  narrow(tile, p, [&](std::uint32_t vectors) { return 4 * traits.subgroup_size * vectors; });
+  narrow(tile, p, [&](std::uint32_t vectors) { return 4 * lanes_of(traits) * vectors; });
   return tile;
 }
 
 SubgroupTile panel_tile(const MatmulProblem& p, const Traits& traits) {
   SubgroupTile tile{rows_for(p.m, most_rows(traits)), traits.subgroup_size < 8 && p.m > 1 ? 4u : 8u};
-  narrow(tile, p, [&](std::uint32_t columns) { return traits.subgroup_size * columns; });
+  narrow(tile, p, [&](std::uint32_t columns) { return lanes_of(traits) * columns; });
   return tile;
 }
 
@@ -284,7 +289,7 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
   MatmulSelection s;
   s.kernel = MatmulKernel::subgroup;
   s.reason = reason;
-  const std::uint32_t lanes = traits.subgroup_size;
+  const std::uint32_t lanes = lanes_of(traits);
   SubgroupTile tile = variant != 0             ? subgroup_tiles(p.layout)[variant - 1]
                       : p.layout == Layout::nk ? subgroup_tile_nk(p, traits)
                                                : subgroup_tile_kn(p, traits);
@@ -310,7 +315,7 @@ Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, cons
   s.kernel = MatmulKernel::panel;
   s.reason = reason;
   const SubgroupTile tile = variant != 0 ? panel_tiles[variant - 1] : panel_tile(p, traits);
-  set_subgroup_shape(s, p, traits, tile, tile.columns * traits.subgroup_size);
+  set_subgroup_shape(s, p, traits, tile, tile.columns * lanes_of(traits));
   MatmulSubgroupShape& shape = s.subgroup;
   // lavapipe, which likes texels, ends each iteration with a select for every sum; more code at a time is no use to others.
   const bool two = traits.access.products == kernels::AccessMode::texel && matmul_fours(p.k) % 2 == 0;
@@ -324,6 +329,11 @@ Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, cons
     return Error(Errc::limit_exceeded, "matmul: an operand repacked for the panel kernel is past this device's " +
                                            std::to_string(traits.max_storage_range) +
                                            " bytes per tensor (maxStorageBufferRange)");
+  }
+  if (shape.b_packed) {
+    // What lower_pack() needs of the grid, too, before another kernel is given up for this one.
+    const std::uint64_t invocations = matmul_pack_invocations(kernel_layout(p.layout), p.n, p.k, shape.width);
+    if (auto folded = fold(invocations / matmul_pack_group_size(traits) + 1, traits); !folded) return folded.error();
   }
   s.k_chunk = chunk_of(
       p.k, traits, [&](std::uint32_t k) { return matmul_panel_iterations(k, shape.steps); }, 8);

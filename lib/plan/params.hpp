@@ -235,7 +235,6 @@ constexpr std::uint32_t matmul_panel_iterations(std::uint32_t k_count, std::uint
 
 struct MatmulPackParams {
   std::uint32_t k;
-  std::uint32_t n;  // of B[k,n]
   std::uint32_t n_count;
 };
 

@@ -53,6 +53,8 @@ struct Dispatch {
   /// Of those, the ones whose old contents it does not read, though its kernel could.
   std::uint8_t overwritten = 0;
   std::uint8_t push_bytes = 0;
+  /// As late as what needs it allows: its result is large, and would only take up memory.
+  bool late = false;
   alignas(4) std::array<std::byte, max_push_bytes> push{};
 
   Dispatch(kernels::Id id, std::uint32_t for_group);

@@ -26,6 +26,8 @@ struct Traits {
   Access access;
   std::uint64_t max_texel_elements = 65536;
   std::uint32_t subgroup_size = 32;
+  /// The device's own, where a smaller one is simulated, else 0 or the same: workgroups consist of these.
+  std::uint32_t real_subgroup_size = 0;
   bool subgroup_operations = true;  // basic, arithmetic and ballot, in compute
   /// Values of one lane reach the others at little cost.
   bool broadcasts = true;

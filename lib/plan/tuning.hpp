@@ -31,7 +31,7 @@ struct Tuning {
 
   /// How kernels reached memory. With another mode the measurements mean nothing and are not used.
   kernels::AccessMode access = kernels::AccessMode::storage;
-  bool access_compared = false;  // and it was the fastest
+  bool access_compared = false;  // and it was faster than what the driver gets by default
   std::vector<TunedMatmul> matmuls;
 
   friend bool operator==(const Tuning&, const Tuning&) = default;

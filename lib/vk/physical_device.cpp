@@ -248,6 +248,7 @@ plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simu
       {16, device.limits.minStorageBufferOffsetAlignment, device.limits.minTexelBufferOffsetAlignment}));
   traits.max_texel_elements = device.limits.maxTexelBufferElements;
   traits.subgroup_size = std::max(1u, lowered(device.info.subgroup_size, simulate.subgroup_size));
+  traits.real_subgroup_size = std::max(1u, device.info.subgroup_size);
   traits.subgroup_operations = device.subgroup_operations && !simulate.no_subgroup_operations;
   // lavapipe of Mesa 22 makes a loop over lanes of each broadcast.
   traits.broadcasts = !old_lavapipe(device);

@@ -184,6 +184,11 @@ TEST_CASE_METHOD(DeviceTest, "panels are exact around their edges, whatever has 
   }
 }
 
+TEST_CASE_METHOD(DeviceTest, "panels in workgroups of several tiles are exact where the last has too few", "[matmul]") {
+  check_product(shared_device(), 100, 63, 1024, MatmulKernel::panel);
+  check_product(shared_device(), 33, 61, 2081, MatmulKernel::panel);
+}
+
 TEST_CASE_METHOD(DeviceTest, "panels with weights of every type, whole and in parts", "[matmul][weights]") {
   for (const bool parts : {false, true}) {
     DeviceOptions options = checked_options();

@@ -111,6 +111,24 @@ TEST_CASE_METHOD(DeviceTest, "devices without subgroup operations multiply all t
   check_same(device);
 }
 
+TEST_CASE_METHOD(DeviceTest, "a smaller subgroup than the device has, when simulated, changes no product", "[modes][matmul]") {
+  const Device device = open_simulated([](SimulatedLimits& limits) { limits.subgroup_size = 4; });
+  check_same(device);
+  for (const MatmulKernel kernel : {MatmulKernel::automatic, MatmulKernel::subgroup, MatmulKernel::panel}) {
+    for (const Layout layout : {Layout::kn, Layout::nk}) {
+      for (const std::uint64_t m : {std::uint64_t{1}, std::uint64_t{33}}) {
+        const std::uint64_t k = 68, n = 1030;
+        const std::vector<float> a = cases::random_integers(m * k, 3, 1);
+        const std::vector<float> b = cases::random_integers(k * n, 3, 2);
+        INFO(to_string(kernel) << " " << to_string(layout) << " m = " << m);
+        Batch batch(device);
+        const Tensor product = batch.matmul(batch.upload(a), batch.upload(b), m, k, n, {1.0f, layout, kernel});
+        CHECK(cases::mismatch(run(batch, product), cases::matmul(a, b, m, k, n, layout), 0) == "");
+      }
+    }
+  }
+}
+
 TEST_CASE_METHOD(DeviceTest, "staging copies once up and once down; mapped memory copies nothing", "[modes]") {
   const Device staged = open_simulated([](SimulatedLimits& limits) { limits.staged_memory = true; });
   Batch batch(staged);

@@ -489,7 +489,7 @@ TEST_CASE_METHOD(DeviceTest, "weights of every type arrive through staging", "[w
 
 TEST_CASE_METHOD(DeviceTest, "k split over several dispatches leaves stored weights whole", "[weight]") {
   DeviceOptions options = checked_options();
-  options.simulate.max_loop_iterations = 24;
+  options.simulate.max_loop_iterations = 40;
   const Device device = open_device(options);
   for (DType type : all_types) {
     constexpr std::uint64_t rows = 5, columns = 2080;

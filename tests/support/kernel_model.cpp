@@ -272,13 +272,13 @@ class Model {
     const std::uint64_t per_group = constant(d_, "group_size");
     const auto layout = nk ? plan::MatmulLayout::nk : plan::MatmulLayout::kn;
     check_grid((plan::matmul_pack_invocations(layout, params.n_count, params.k, height) + per_group - 1) / per_group, 1);
-    if (constant(d_, "vectorized") != plan::matmul_vectorized(params.k, params.n)) object_("is wrong about alignment");
+    if (constant(d_, "vectorized") != plan::matmul_vectorized(params.k, params.n_count)) object_("is wrong about alignment");
     const std::vector<Symbol> b = read("b");
     const Symbol zero = Symbols::elementwise(record::ElementwiseOp::fill, 0, 0, garbage, garbage);
     std::vector<Symbol> c(plan::matmul_packed_elements(params.n_count, params.k, height), zero);
     for (std::uint64_t i = 0; i < params.n_count; ++i) {
       for (std::uint64_t k = 0; k < params.k; ++k) {
-        c[packed_at(i, k, params.k, height)] = element(b, nk ? i * params.k + k : k * params.n + i);
+        c[packed_at(i, k, params.k, height)] = element(b, nk ? i * params.k + k : k * params.n_count + i);
       }
     }
     write("c", c);

@@ -212,6 +212,43 @@ TEST_CASE("tiles for CPU drivers fit m, and are small enough that every core get
   CHECK(shape(1, 256, Layout::kn).columns == 1);
 }
 
+TEST_CASE("workgroups are whole subgroups of the device, whatever size is simulated", "[plan][matmul]") {
+  plan::Traits traits = cpu_driver();
+  traits.real_subgroup_size = 8;
+  for (const std::uint32_t simulated : {4u, 5u, 7u, 8u}) {
+    traits.subgroup_size = simulated;
+    for (const MatmulKernel kernel : {MatmulKernel::subgroup, MatmulKernel::panel}) {
+      for (const Layout layout : {Layout::kn, Layout::nk}) {
+        const MatmulSelection s = select_matmul({33, 64, 1000, layout}, traits, kernel).value();
+        CHECK(s.subgroup.group_size == 8 * s.subgroup.tiles);
+        if (kernel == MatmulKernel::panel) CHECK(s.subgroup.width % 4 == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("repacked operands live no longer than they have to", "[plan][matmul]") {
+  // A chain of products: each weight is unpacked just before it is needed, so that two take turns.
+  auto arena = [](std::uint64_t layers) {
+    record::Graph graph(std::uint64_t{1} << 32);
+    record::ValueId x = graph.import(Shape(32, 256), 0);
+    for (std::uint64_t i = 0; i < layers; ++i) {
+      const record::ValueId b = graph.import(Shape(256, 257), static_cast<record::ResourceId>(2 * i + 1));
+      const auto wide = graph.matmul(x, b, {1.0f, Layout::kn, MatmulKernel::panel});
+      REQUIRE(wide);
+      const record::ValueId back = graph.import(Shape(257, 256), static_cast<record::ResourceId>(2 * i + 2));
+      const auto narrow = graph.matmul(*wide, back, {1.0f, Layout::kn, MatmulKernel::panel});
+      REQUIRE(narrow);
+      x = *narrow;
+    }
+    const auto plan = plan::make_plan(graph, cpu_driver());
+    REQUIRE(plan);
+    CHECK(test::describe(test::check_plan(*plan, graph)) == "");
+    return plan->arena_bytes;
+  };
+  CHECK(arena(8) <= arena(2) + 4096);
+}
+
 TEST_CASE("what is repacked is repacked once, before the product, and explained", "[plan][matmul]") {
   plan::Traits traits = cpu_driver();
   for (const MatmulProblem& p : {MatmulProblem{80, 61, 70, Layout::kn}, MatmulProblem{80, 61, 70, Layout::nk}}) {

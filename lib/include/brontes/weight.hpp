@@ -41,7 +41,7 @@ class BRONTES_API Weight {
 
   /// The same from data that lies the other way: B[columns, rows], which is the B[K, N] of Layout::kn. It is
   /// transposed here, once, so that a resident B costs no product anything, and may be stored as any type and
-  /// split. linear(x, w) is then x times B.
+  /// split. linear(x, w) is then x times B. Positions in errors are those of W[rows, columns].
   static Result<Weight> from_transposed(const Device& device, Span<const float> data, std::uint64_t rows,
                                         std::uint64_t columns, DType type = DType::f32);
 
