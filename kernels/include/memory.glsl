@@ -13,7 +13,7 @@
 //
 //   storage   every slot is a storage buffer. What GPUs want.
 //   texel     inputs are RGBA32F uniform texel buffers. lavapipe of Mesa 22 reads these 2 to 4 times faster.
-//   pointer   slots are addresses in a table, one uvec2 each. The fastest with lavapipe of Mesa 25.
+//   pointer   slots are addresses in a table, one uvec2 each. The fastest with lavapipe of Mesa 25 but for products.
 //
 // Inputs are `restrict`. An output may still share memory with an input if the same invocation reads
 // every element before it writes it and no other invocation touches that element.
