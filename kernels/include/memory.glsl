@@ -13,7 +13,8 @@
 //
 //   storage   every slot is a storage buffer. What GPUs want.
 //   texel     inputs are RGBA32F uniform texel buffers. lavapipe of Mesa 22 reads these 2 to 4 times faster.
-//   pointer   slots are addresses in a table, one uvec2 each. The fastest with lavapipe of Mesa 25 but for products.
+//   pointer   slots are addresses in a table, one uvec2 each. lavapipe of Mesa 25 makes gathers and scatters of these,
+//             at a price per element, so that a vec4 goes as two 64-bit words. The fastest there but for panels.
 //
 // Inputs are `restrict`. An output may still share memory with an input if the same invocation reads
 // every element before it writes it and no other invocation touches that element.
@@ -38,29 +39,34 @@
 
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 
 layout(set = 0, binding = 0, std140) uniform BrontesAddresses { uvec4 brontes_addresses[4]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer BrontesScalars { float at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 16) buffer BrontesVectors { vec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer BrontesWords { uint at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer BrontesPairs { u64vec2 at[]; };
 
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer BrontesWords1 { uint at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 16) buffer BrontesWords4 { uvec4 at[]; };
+uvec4 brontes_words(u64vec2 pairs) { return uvec4(unpackUint2x32(pairs.x), unpackUint2x32(pairs.y)); }
+u64vec2 brontes_pairs(uvec4 words) { return u64vec2(packUint2x32(words.xy), packUint2x32(words.zw)); }
 
 #define BRONTES_ADDRESS(slot) \
   ((slot) % 2 == 0 ? brontes_addresses[(slot) / 2].xy : brontes_addresses[(slot) / 2].zw)
 #define BRONTES_LOADS(slot, name)                                                            \
   float name##_load1(uint i) { return BrontesScalars(BRONTES_ADDRESS(slot)).at[i]; }         \
-  vec4 name##_load4(uint i4) { return BrontesVectors(BRONTES_ADDRESS(slot)).at[i4]; }        \
+  uvec4 name##_words4(uint i4) { return brontes_words(BrontesPairs(BRONTES_ADDRESS(slot)).at[i4]); } \
+  vec4 name##_load4(uint i4) { return uintBitsToFloat(name##_words4(i4)); }                  \
   BRONTES_UNALIGNED(name)
 #define BRONTES_STORES(slot, name)                                                           \
   void name##_store1(uint i, float value) { BrontesScalars(BRONTES_ADDRESS(slot)).at[i] = value; } \
-  void name##_store4(uint i4, vec4 value) { BrontesVectors(BRONTES_ADDRESS(slot)).at[i4] = value; }
+  void name##_store4(uint i4, vec4 value) {                                                  \
+    BrontesPairs(BRONTES_ADDRESS(slot)).at[i4] = brontes_pairs(floatBitsToUint(value));      \
+  }
 
 #define BRONTES_INPUT(slot, name) BRONTES_LOADS(slot, name)
 #define BRONTES_WORDS(slot, name)                                                            \
   BRONTES_LOADS(slot, name)                                                                  \
-  uint name##_loadw1(uint i) { return BrontesWords1(BRONTES_ADDRESS(slot)).at[i]; }          \
-  uvec4 name##_loadw4(uint i4) { return BrontesWords4(BRONTES_ADDRESS(slot)).at[i4]; }
+  uint name##_loadw1(uint i) { return BrontesWords(BRONTES_ADDRESS(slot)).at[i]; }           \
+  uvec4 name##_loadw4(uint i4) { return name##_words4(i4); }
 #define BRONTES_OUTPUT(slot, name) BRONTES_STORES(slot, name)
 #define BRONTES_INOUT(slot, name) BRONTES_LOADS(slot, name) BRONTES_STORES(slot, name)
 

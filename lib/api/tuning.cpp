@@ -113,7 +113,7 @@ struct Bench {
 
   Result<plan::Plan> product(const MatmulShape& s, MatmulForce choice) const {
     plan::Traits with = traits();
-    const plan::Tuning forced = plan::forcing({s.m, s.k, s.n, s.layout}, choice, with.access.products);
+    const plan::Tuning forced = plan::forcing({s.m, s.k, s.n, s.layout}, choice, with.access);
     with.tuning = &forced;
     return plan(with, Shape(s.m, s.k), Shape(s.k, s.n), [&](record::Graph& graph, const record::ValueId* in) {
       return graph.matmul(in[0], in[1], s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic});
@@ -300,10 +300,6 @@ class AccessProbe {
   std::vector<std::size_t> times_;
 };
 
-AccessMode public_mode(kernels::AccessMode mode) {
-  return static_cast<AccessMode>(static_cast<int>(AccessMode::storage) + static_cast<int>(mode));
-}
-
 std::string uuid_text(const std::array<std::uint8_t, 16>& uuid) {
   constexpr char digits[] = "0123456789abcdef";
   std::string text;
@@ -321,8 +317,7 @@ Result<std::shared_ptr<vk::Context>> fastest_access(const std::shared_ptr<vk::Co
   std::vector<AccessProbe> probes;
   probes.push_back(std::move(*mine));
   for (AccessMode mode : {AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
-    const plan::Access same = own->traits().access;
-    if (public_mode(same.general) == mode && public_mode(same.products) == mode) continue;
+    if (own->info().access == mode) continue;
     DeviceOptions options = own->options();
     options.select = uuid_text(own->info().uuid);
     options.access = mode;
@@ -406,7 +401,7 @@ Result<TuneReport> tune_matmul(const Device& device, const TuneOptions& options)
   auto late = [&] { return watch.seconds() > options.seconds; };
 
   TuneReport report;
-  report.access_now = public_mode(own->traits().access.products);
+  report.access_now = own->info().access;
   const std::size_t total = shapes.size();
   const plan::Traits traits = own->traits();
   shapes.erase(std::remove_if(shapes.begin(), shapes.end(), [&](const MatmulShape& s) { return !fits(s, traits); }),
@@ -433,8 +428,8 @@ Result<TuneReport> tune_matmul(const Device& device, const TuneOptions& options)
     context = std::move(*fastest);
     tuning.access_compared = context != own;
   }
-  tuning.access = context->traits().access.products;
-  report.access = public_mode(tuning.access);
+  tuning.access = context->traits().access;
+  report.access = context->info().access;
 
   std::uint64_t a = 1, b = 1, c = 1;
   for (const MatmulShape& s : shapes) {

@@ -139,11 +139,10 @@ Error lower_pack(Lowering& to, std::uint32_t group, const Operand& operand, std:
   namespace kernel = kernels::matmul_pack;
   const MatmulLayout layout = kernel_layout(operand.layout);
   packed = to.arena.reserve(matmul_packed_elements(operand.count, operand.k, height) * sizeof(float));
-  const std::uint32_t group_size = matmul_pack_group_size(to.traits);
   const auto count = static_cast<std::uint32_t>(operand.count);
   const MatmulPackParams params{static_cast<std::uint32_t>(operand.k), count};
   Dispatch dispatch(kernels::Id::matmul_pack, group);
-  dispatch.set(kernel::group_size, group_size);
+  dispatch.set(kernel::group_size, matmul_pack_group_size(to.traits));
   dispatch.set(kernel::b_layout, static_cast<std::uint32_t>(layout));
   dispatch.set(kernel::vectorized, matmul_vectorized(params.k, count));
   dispatch.set(kernel::height, height);
@@ -153,8 +152,7 @@ Error lower_pack(Lowering& to, std::uint32_t group, const Operand& operand, std:
   dispatch.work = operand.count * operand.k;
   dispatch.late = true;
   dispatch.params(params);
-  const std::uint64_t invocations = matmul_pack_invocations(layout, operand.count, operand.k, height);
-  return to.emit(dispatch, (invocations + group_size - 1) / group_size);
+  return to.emit(dispatch, matmul_pack_groups(to.traits, layout, operand.count, operand.k, height));
 }
 
 // Adds up the slices of the part's columns, which lie in `partials`.

@@ -30,6 +30,13 @@ constexpr std::uint32_t matmul_pack_group_size(const Traits& traits) noexcept {
   return traits.max_group_invocations < 64 ? traits.max_group_invocations : 64;
 }
 
+/// Its workgroups for `count` rows of k, or columns of B[k,n].
+constexpr std::uint64_t matmul_pack_groups(const Traits& traits, MatmulLayout layout, std::uint64_t count,
+                                           std::uint64_t k, std::uint32_t height) noexcept {
+  const std::uint32_t group_size = matmul_pack_group_size(traits);
+  return (matmul_pack_invocations(layout, count, k, height) + group_size - 1) / group_size;
+}
+
 struct TunedMatmul;
 
 /// A kernel with every number it needs.

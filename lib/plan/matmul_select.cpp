@@ -264,7 +264,9 @@ void set_subgroup_shape(MatmulSelection& s, const MatmulProblem& p, const Traits
 
 SubgroupTile subgroup_tile_nk(const MatmulProblem& p, const Traits& traits) {
   SubgroupTile tile{rows_for(p.m, matmul_subgroup_nk_max_rows), 16};
-  if (tile.rows > 2) tile.columns = traits.subgroup_size < 8 ? 4 : 8;
+  // Gathers want more registers than texel fetches, which are calls and empty them all.
+  const bool gathers = traits.access.general == kernels::AccessMode::pointer;
+  if (tile.rows > 2 || gathers) tile.columns = traits.subgroup_size < 8 ? 4 : 8;
   narrow(tile, p, [](std::uint32_t columns) { return columns; });
   return tile;
 }
@@ -318,7 +320,7 @@ Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, cons
   set_subgroup_shape(s, p, traits, tile, tile.columns * lanes_of(traits));
   MatmulSubgroupShape& shape = s.subgroup;
   // lavapipe, which likes texels, ends each iteration with a select for every sum; more code at a time is no use to others.
-  const bool two = traits.access.products == kernels::AccessMode::texel && matmul_fours(p.k) % 2 == 0;
+  const bool two = traits.access.panels == kernels::AccessMode::texel && matmul_fours(p.k) % 2 == 0;
   shape.steps = two ? 2 : 1;
   const bool whole = p.k % 4 == 0;
   shape.a_packed = !whole;
@@ -332,12 +334,23 @@ Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, cons
   }
   if (shape.b_packed) {
     // What lower_pack() needs of the grid, too, before another kernel is given up for this one.
-    const std::uint64_t invocations = matmul_pack_invocations(kernel_layout(p.layout), p.n, p.k, shape.width);
-    if (auto folded = fold(invocations / matmul_pack_group_size(traits) + 1, traits); !folded) return folded.error();
+    const std::uint64_t groups = matmul_pack_groups(traits, kernel_layout(p.layout), p.n, p.k, shape.width);
+    if (auto folded = fold(groups, traits); !folded) return folded.error();
   }
   s.k_chunk = chunk_of(
       p.k, traits, [&](std::uint32_t k) { return matmul_panel_iterations(k, shape.steps); }, 8);
   return s;
+}
+
+// From how many rows on repacking pays for rows that are no whole vec4s: one of these is two texels, four gathers,
+// or four loads in each lane.
+std::uint64_t unaligned_rows(kernels::AccessMode access) {
+  switch (access) {
+    case kernels::AccessMode::texel: return 32;
+    case kernels::AccessMode::pointer: return 12;
+    case kernels::AccessMode::storage: break;
+  }
+  return 4;
 }
 
 // Measured with lavapipe 22 and 25 and with SwiftShader.
@@ -348,8 +361,7 @@ bool panel_pays(const MatmulProblem& p, const Traits& traits) {
   constexpr std::uint64_t much = 64 * 64 * 64, many = 32;
   if (p.m * p.k * p.n < much) return false;
   if (p.type != DType::f32) return p.m >= many;
-  // A vec4 across texels is two of them, but four loads from a buffer.
-  if (!aligned) return p.m >= (traits.access.products == kernels::AccessMode::texel ? many : 4);
+  if (!aligned) return p.m >= unaligned_rows(p.layout == Layout::nk ? traits.access.general : traits.access.panels);
   return p.m >= 4 * many && !traits.broadcasts;
 }
 
@@ -409,7 +421,7 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
 Result<MatmulSelection> choose_measured(const MatmulProblem& p, const Traits& traits) {
   // Measurements differ by m.
   if (traits.tuning == nullptr || p.batch_invariant) return choose(p, traits, {});
-  const TunedMatmul* tuned = find(*traits.tuning, p, traits.access.products);
+  const TunedMatmul* tuned = find(*traits.tuning, p, traits.access);
   if (tuned != nullptr && tuned->choice.kernel != MatmulKernel::automatic &&
       tuned->choice.variant <= matmul_variants(tuned->choice.kernel, p.layout)) {
     auto selection = choose(p, traits, tuned->choice);

@@ -87,8 +87,8 @@ namespace {
 kernels::AccessMode access_of(const Dispatch& d, const Traits& traits) {
   using kernels::AccessMode;
   const kernels::Kernel& kernel = kernels::get(d.kernel);
-  const bool product = std::string_view(kernel.name).substr(0, 7) == "matmul_";
-  const AccessMode mode = product ? traits.access.products : traits.access.general;
+  const bool panels = d.kernel == kernels::Id::matmul_panel || d.kernel == kernels::Id::matmul_subgroup_kn;
+  const AccessMode mode = panels ? traits.access.panels : traits.access.general;
   if (!kernel.has(mode)) return AccessMode::storage;
   if (mode != AccessMode::texel) return mode;
   for (std::size_t b = 0; b < d.binding_count; ++b) {

@@ -10,10 +10,12 @@ namespace brontes::plan {
 
 struct Tuning;
 
-/// Products need not go the way that suits everything else.
+/// Kernels need not all go the same way.
 struct Access {
   kernels::AccessMode general = kernels::AccessMode::storage;
-  kernels::AccessMode products = kernels::AccessMode::storage;
+  kernels::AccessMode panels = kernels::AccessMode::storage;  // products whose lanes run along n
+
+  friend bool operator==(const Access&, const Access&) = default;
 };
 
 struct Traits {

@@ -11,7 +11,7 @@
 namespace brontes::plan {
 namespace {
 
-constexpr std::uint32_t payload_version = 1;
+constexpr std::uint32_t payload_version = 2;
 constexpr std::size_t payload_header_bytes = 4 + 4 + 8 + 4;
 constexpr std::size_t entry_bytes = 3 * 8 + 4 + 4;
 
@@ -87,13 +87,9 @@ bool exists(const MatmulForce& choice, Layout layout) {
 using KernelSet = std::bitset<kernels::count>;
 
 // `known` are the kernels whose modules are in the hash.
-void add_variant(Hash& hash, KernelSet& known, MatmulForce choice, Layout layout) {
-  // A device large enough for every variant.
-  Traits traits;
-  traits.max_group_invocations = 1024;
-  traits.max_shared_bytes = 1u << 16;
+void add_variant(Hash& hash, KernelSet& known, MatmulForce choice, Layout layout, Traits traits) {
   const MatmulProblem p{choice.kernel == MatmulKernel::gemv ? 1u : 64u, 1024, 1024, layout};
-  const Tuning tuning = forcing(p, choice, traits.access.products);
+  const Tuning tuning = forcing(p, choice, traits.access);
   traits.tuning = &tuning;
 
   record::Graph graph(traits.max_storage_range);
@@ -120,7 +116,7 @@ void add_variant(Hash& hash, KernelSet& known, MatmulForce choice, Layout layout
 
 }  // namespace
 
-const TunedMatmul* find(const Tuning& tuning, const MatmulProblem& p, kernels::AccessMode access) noexcept {
+const TunedMatmul* find(const Tuning& tuning, const MatmulProblem& p, const Access& access) noexcept {
   if (tuning.access != access || p.m == 0 || p.k == 0 || p.n == 0) return nullptr;
   Range ks, ns;
   const TunedMatmul* nearest = nullptr;
@@ -156,7 +152,7 @@ void merge(Tuning& tuning, Tuning newer) {
   tuning = std::move(newer);
 }
 
-Tuning forcing(const MatmulProblem& p, MatmulForce choice, kernels::AccessMode access) {
+Tuning forcing(const MatmulProblem& p, MatmulForce choice, const Access& access) {
   Tuning tuning;
   tuning.access = access;
   tuning.matmuls.push_back({p.m, p.k, p.n, p.layout, p.type, choice, 1.0f});
@@ -177,9 +173,21 @@ std::vector<MatmulForce> every_variant(Layout layout) {
 std::uint64_t variants_fingerprint() {
   Hash hash;
   KernelSet known;
+  // Devices large enough for every variant, and different where traits decide on constants.
+  Traits gpu;
+  gpu.max_group_invocations = 1024;
+  gpu.max_shared_bytes = 1u << 16;
+  Traits cpu = gpu;
+  cpu.cpu = true;
+  cpu.broadcasts = true;
+  cpu.subgroup_size = 8;
+  cpu.access = {kernels::AccessMode::texel, kernels::AccessMode::texel};
   for (Layout layout : {Layout::kn, Layout::nk}) {
     hash.add(to_string(layout));
-    for (const MatmulForce& choice : every_variant(layout)) add_variant(hash, known, choice, layout);
+    for (const MatmulForce& choice : every_variant(layout)) {
+      add_variant(hash, known, choice, layout, gpu);
+      add_variant(hash, known, choice, layout, cpu);
+    }
   }
   return hash.value();
 }
@@ -191,7 +199,8 @@ std::vector<std::uint8_t> serialize(const Tuning& tuning) {
   writer.integer(payload_version, 4);
   writer.integer(count, 4);
   writer.integer(variants_fingerprint(), 8);
-  writer.integer(static_cast<std::uint64_t>(tuning.access), 2);
+  writer.integer(static_cast<std::uint64_t>(tuning.access.general), 1);
+  writer.integer(static_cast<std::uint64_t>(tuning.access.panels), 1);
   writer.integer(tuning.access_compared ? 1 : 0, 2);
   for (std::size_t i = 0; i < count; ++i) {
     const TunedMatmul& t = tuning.matmuls[i];
@@ -223,10 +232,11 @@ Result<Tuning> parse_tuning(Span<const std::uint8_t> bytes) {
     return Error(Errc::io, "measured with other kernels than this library has");
   }
   Tuning tuning;
-  const std::uint64_t access = reader.integer(2);
+  const std::uint8_t general = reader.byte();
+  const std::uint8_t panels = reader.byte();
   const std::uint64_t compared = reader.integer(2);
-  if (access >= kernels::access_modes || compared > 1) return damaged("no such access mode");
-  tuning.access = static_cast<kernels::AccessMode>(access);
+  if (general >= kernels::access_modes || panels >= kernels::access_modes || compared > 1) return damaged("no such access mode");
+  tuning.access = {static_cast<kernels::AccessMode>(general), static_cast<kernels::AccessMode>(panels)};
   tuning.access_compared = compared == 1;
   tuning.matmuls.resize(count);
   for (TunedMatmul& t : tuning.matmuls) {

@@ -54,7 +54,7 @@ Result<std::shared_ptr<Context>> Context::adopt(const vulkan::ExternalDevice& ad
                                              self->physical_.info.name + " does not exist or has no compute support");
   }
   self->physical_.queue_family = adopted.queue_family;
-  self->physical_.buffer_device_address &= adopted.buffer_device_address;
+  self->physical_.pointers &= adopted.pointers;
   self->load_tuning();
   auto access = self->choose_access();
   if (!access) return access.error();
@@ -67,7 +67,7 @@ Result<std::shared_ptr<Context>> Context::adopt(const vulkan::ExternalDevice& ad
 namespace {
 
 bool needs_addresses(const plan::Access& access) {
-  return access.general == kernels::AccessMode::pointer || access.products == kernels::AccessMode::pointer;
+  return access.general == kernels::AccessMode::pointer || access.panels == kernels::AccessMode::pointer;
 }
 
 }  // namespace
@@ -83,10 +83,15 @@ Error Context::create_device(const plan::Access& access) {
   VkPhysicalDeviceBufferDeviceAddressFeatures addresses{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
   addresses.bufferDeviceAddress = VK_TRUE;
-  if (needs_addresses(access)) timeline.pNext = &addresses;
+  VkPhysicalDeviceFeatures features{};
+  if (needs_addresses(access)) {
+    timeline.pNext = &addresses;
+    features.shaderInt64 = VK_TRUE;
+  }
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline};
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
+  create.pEnabledFeatures = &features;
   const VkResult result = instance_->table.vkCreateDevice(physical_.handle, &create, nullptr, &device_.handle);
   if (Error e = check(result, "vkCreateDevice")) {
     e.message = physical_.info.name + ": " + e.message;
@@ -240,8 +245,8 @@ void Context::load_tuning() {
 Result<plan::Access> Context::choose_access() const {
   const plan::Tuning* tuning = tuning_;
   if (options_.access == AccessMode::automatic && tuning != nullptr && tuning->access_compared &&
-      (tuning->access != kernels::AccessMode::pointer || physical_.buffer_device_address)) {
-    return plan::Access{tuning->access, tuning->access};
+      (physical_.pointers || !needs_addresses(tuning->access))) {
+    return tuning->access;
   }
   return vk::choose_access(physical_, options_.access);
 }

@@ -18,7 +18,7 @@ struct PhysicalDevice {
   DeviceInfo info;
   std::uint32_t queue_family = 0;
   VkPhysicalDeviceLimits limits{};
-  bool buffer_device_address = false;
+  bool pointers = false;             // buffer device addresses, and 64-bit integers to load by
   bool subgroup_operations = false;  // basic, arithmetic and ballot, in compute
   VkDriverId driver_id{};
   std::array<std::uint8_t, 16> driver_uuid{};

@@ -165,6 +165,8 @@ TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul
   loops.access = {kernels::AccessMode::texel, kernels::AccessMode::texel};
   plan::Traits narrow = cpu;  // SwiftShader
   narrow.subgroup_size = 4;
+  plan::Traits gathers = cpu;  // lavapipe of Mesa 25
+  gathers.access = {kernels::AccessMode::pointer, kernels::AccessMode::texel};
 
   // Few rows are bound by reading W once, which lanes along k do best.
   CHECK(kernel_for({1, 512, 512, Layout::nk}, cpu) == MatmulKernel::subgroup);
@@ -179,6 +181,9 @@ TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul
   CHECK(kernel_for({31, 513, 512, Layout::nk}, loops) == MatmulKernel::subgroup);
   CHECK(kernel_for({32, 513, 512, Layout::nk}, loops) == MatmulKernel::panel);
   CHECK(kernel_for({4, 513, 512, Layout::nk}, narrow) == MatmulKernel::panel);
+  CHECK(kernel_for({11, 513, 512, Layout::nk}, gathers) == MatmulKernel::subgroup);
+  CHECK(kernel_for({12, 513, 512, Layout::nk}, gathers) == MatmulKernel::panel);
+  CHECK(kernel_for({31, 512, 513, Layout::kn}, gathers) == MatmulKernel::subgroup);
   CHECK(kernel_for({31, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::subgroup);
   CHECK(kernel_for({32, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::panel);
   // Nothing is repacked for a little product.
@@ -191,6 +196,30 @@ TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul
   CHECK(select_matmul({64, 512, 513, Layout::nk, DType::q4_0}, small, MatmulKernel::panel).error().code ==
         Errc::limit_exceeded);
   CHECK(select_matmul({64, 512, 512, Layout::nk, DType::f32, true}, cpu)->kernel == MatmulKernel::subgroup);
+}
+
+TEST_CASE("panels may reach memory in another way than the rest", "[plan][matmul]") {
+  using kernels::AccessMode;
+  plan::Traits traits = cpu_driver();
+  traits.access = {AccessMode::pointer, AccessMode::texel};
+  traits.max_texel_elements = 1u << 20;
+  auto modes = [&](std::uint64_t m, std::uint64_t k, Layout layout) {
+    record::Graph graph(traits.max_storage_range);
+    const record::ValueId a = graph.import(Shape(m, k), 0);
+    const record::ValueId b = graph.import(layout == Layout::nk ? Shape(512, k) : Shape(k, 512), 1);
+    REQUIRE(graph.matmul(a, b, m, k, 512, {1.0f, layout}));
+    std::string text;
+    const plan::Plan plan = plan::make_plan(graph, traits).value();
+    for (const plan::Dispatch& d : plan.dispatches) {
+      text += std::string(kernels::get(d.kernel).name) + (d.access == AccessMode::pointer ? " pointer " : " texel ");
+      CHECK(d.access != AccessMode::storage);
+    }
+    return text;
+  };
+  CHECK(modes(1, 512, Layout::nk) == "matmul_subgroup_nk pointer ");
+  CHECK(modes(1, 512, Layout::kn) == "matmul_subgroup_kn texel ");
+  CHECK(modes(64, 512, Layout::nk) == "matmul_panel texel ");
+  CHECK(modes(64, 513, Layout::nk) == "matmul_pack pointer matmul_pack pointer matmul_panel texel ");
 }
 
 TEST_CASE("tiles for CPU drivers fit m, and are small enough that every core gets some", "[plan][matmul]") {
@@ -210,6 +239,10 @@ TEST_CASE("tiles for CPU drivers fit m, and are small enough that every core get
   }
   CHECK(shape(1, 4096, Layout::kn).columns == 4);
   CHECK(shape(1, 256, Layout::kn).columns == 1);
+  plan::Traits gathers = cpu;
+  gathers.access.general = kernels::AccessMode::pointer;
+  CHECK(select_matmul({1, 512, 4096, Layout::nk}, cpu).value().subgroup.columns == 16);
+  CHECK(select_matmul({1, 512, 4096, Layout::nk}, gathers).value().subgroup.columns == 8);
 }
 
 TEST_CASE("workgroups are whole subgroups of the device, whatever size is simulated", "[plan][matmul]") {

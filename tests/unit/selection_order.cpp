@@ -187,10 +187,10 @@ TEST_CASE("old lavapipe gets a loop allowance and no broadcasts, other drivers a
 TEST_CASE("how memory is reached goes by the driver, unless it is asked for", "[selection]") {
   using kernels::AccessMode;
   vk::PhysicalDevice device = physical();
-  device.buffer_device_address = true;
+  device.pointers = true;
   auto modes = [&](brontes::AccessMode wish) {
     const plan::Access access = vk::choose_access(device, wish).value();
-    return std::pair(access.general, access.products);
+    return std::pair(access.general, access.panels);
   };
   CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::storage, AccessMode::storage));
   device.driver_id = VK_DRIVER_ID_MESA_LLVMPIPE;
@@ -200,7 +200,7 @@ TEST_CASE("how memory is reached goes by the driver, unless it is asked for", "[
   CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::pointer, AccessMode::texel));
   CHECK(modes(brontes::AccessMode::pointer) == std::pair(AccessMode::pointer, AccessMode::pointer));
   CHECK(modes(brontes::AccessMode::storage) == std::pair(AccessMode::storage, AccessMode::storage));
-  device.buffer_device_address = false;
+  device.pointers = false;
   CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::texel, AccessMode::texel));
   CHECK(vk::choose_access(device, brontes::AccessMode::pointer).error().code == Errc::unsupported);
 }

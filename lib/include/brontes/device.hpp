@@ -51,7 +51,7 @@ enum class AccessMode : std::uint8_t {
   automatic,  ///< what tune_matmul() found to be the fastest, else what is so with the driver as far as is known
   storage,    ///< storage buffers: right for every GPU
   texel,      ///< inputs through uniform texel buffers: much faster with lavapipe before Mesa 25
-  pointer,    ///< buffer device addresses: the fastest with later lavapipe, but for products
+  pointer,    ///< buffer device addresses: the fastest with later lavapipe, but for some products
 };
 
 /// "storage", "texel" and so on. Never null.
@@ -78,7 +78,7 @@ struct DeviceOptions {
   /// single ops, so that a program which never repeats itself does not compile forever.
   std::size_t max_fused_programs = 256;
 
-  /// `pointer` on a device without buffer device addresses: Errc::unsupported.
+  /// `pointer` on a device without bufferDeviceAddress or shaderInt64: Errc::unsupported.
   AccessMode access = AccessMode::automatic;
 
   PipelineCacheOptions pipeline_cache;
@@ -108,7 +108,7 @@ struct DeviceInfo {
   /// Device memory is host-visible and cached, so uploads and reads need no staging copy. Known for
   /// an open Device only.
   bool mapped_memory = false;
-  /// How kernels reach memory; those of products go another way where that is known to be faster with the driver and
+  /// How kernels reach memory; some products go another way where that is known to be faster with the driver and
   /// nobody asked for one. Known for an open Device only.
   AccessMode access = AccessMode::automatic;
 };

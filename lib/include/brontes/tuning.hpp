@@ -61,8 +61,8 @@ struct TuneReport {
   std::vector<TunedShape> shapes;                 ///< in the order of measuring
   std::size_t skipped = 0;                        ///< shapes too large for the device, or for the time there was
   bool stopped = false;                           ///< by on_progress
-  AccessMode access = AccessMode::automatic;      ///< how products reached memory in these measurements
-  AccessMode access_now = AccessMode::automatic;  ///< how they do on the given Device, for as long as it is open
+  AccessMode access = AccessMode::automatic;      ///< DeviceInfo::access in these measurements
+  AccessMode access_now = AccessMode::automatic;  ///< that of the given Device, for as long as it is open
   std::string path;                               ///< the file that was written; empty if none was
   std::string note;                               ///< why none was; empty otherwise
 };

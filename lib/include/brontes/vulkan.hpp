@@ -47,8 +47,8 @@ struct ExternalDevice {
   /// A queue with compute support. Brontes locks it with lock_queue(); so must you.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
-  /// The device was created with the bufferDeviceAddress feature: AccessMode::pointer may be used.
-  bool buffer_device_address = false;
+  /// The device was created with the bufferDeviceAddress and shaderInt64 features: AccessMode::pointer may be used.
+  bool pointers = false;
 };
 
 /// Runs on `external` instead of a device of its own. `options.select`, `allow_cpu` and `validation`
