@@ -1,5 +1,5 @@
-// First use: a device is opened, one op is recorded and run, and nothing is cached. Some drivers compile when a pipeline
-// is made, others when it first runs; this has both.
+// First use: a device is opened, one op is recorded and run, and nothing is cached. Some drivers compile when a
+// pipeline is made, others when it first runs; this has both.
 //
 //   cold/KERNEL/first-use             the largest code a kernel of that kind makes: with bias and gelu behind it
 //   cold/matmul-KERNEL-LAYOUT/first-use-V  each vetted variant V of a kernel of the matmul selector
@@ -79,8 +79,8 @@ Suite cold_suite() {
   };
   add("elementwise", {"first-use"}, [](const Environment&) { return std::vector<Case>{elementwise()}; });
   add("reduce", {"first-use"}, [](const Environment&) { return std::vector<Case>{reduce()}; });
-  for (const MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup,
-                                    MatmulKernel::panel}) {
+  for (const MatmulKernel kernel :
+       {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
     for (const Layout layout : {Layout::nk, Layout::kn}) {
       const std::uint32_t count = matmul_variants(kernel, layout);
       std::vector<std::string> variants;

@@ -143,8 +143,8 @@ Result<Weight> Weight::from_transposed(const Device& device, Span<const float> d
   if (Error e = check_sizes(call, data.data(), data.size(), rows, columns, type, columns, "elements")) return e;
   const std::unique_ptr<float[]> turned(new (std::nothrow) float[data.size()]);
   if (!turned) {
-    return Error(Errc::out_of_memory, std::string(call) + ": no host memory to transpose " +
-                                          std::to_string(data.size()) + " elements");
+    return Error(Errc::out_of_memory,
+                 std::string(call) + ": no host memory to transpose " + std::to_string(data.size()) + " elements");
   }
   transpose(data.data(), columns, rows, turned.get());
   return WeightAccess::convert(call, device, turned.get(), rows, columns, type);

@@ -75,11 +75,6 @@ vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan) {
 
 namespace {
 
-// From one dispatch's addresses to the next one's.
-std::uint64_t address_stride(const vk::Context& context) {
-  return std::max<std::uint64_t>(vk::address_table_bytes, context.physical().limits.minUniformBufferOffsetAlignment);
-}
-
 // Collects the descriptors of a plan and writes them in one call.
 class DescriptorWrites {
  public:
@@ -89,13 +84,13 @@ class DescriptorWrites {
     writes_.reserve(needs.storage + needs.uniform + needs.texel);
   }
 
-  void addresses(VkDescriptorSet set, const plan::Dispatch& d, std::uint64_t offset) {
-    auto* table = reinterpret_cast<VkDeviceAddress*>(memories_.addresses->mapped() + offset);
+  void addresses(VkDescriptorSet set, const plan::Dispatch& d, const vk::Allocation& tables, std::uint64_t offset) {
+    auto* table = reinterpret_cast<VkDeviceAddress*>(tables.mapped() + offset);
     const kernels::Kernel& kernel = kernels::get(d.kernel);
     for (std::size_t b = 0; b < d.binding_count; ++b) {
       table[kernel.bindings[b].binding] = memory(d.bindings[b]).address() + d.bindings[b].offset;
     }
-    buffers_.push_back({memories_.addresses->buffer(), offset, vk::address_table_bytes});
+    buffers_.push_back({tables.buffer(), offset, vk::address_table_bytes});
     add(set, 0, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER).pBufferInfo = &buffers_.back();
   }
 
@@ -143,10 +138,6 @@ class DescriptorWrites {
 
 }  // namespace
 
-std::uint64_t address_bytes(const vk::Context& context, const plan::Plan& plan) {
-  return descriptor_needs(plan).uniform * address_stride(context);
-}
-
 Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
                                 const vk::DescriptorSlot& descriptors, std::uint64_t* pipelines_created) {
   const vk::DeviceTable& vk = context.vk();
@@ -180,8 +171,8 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
   for (std::size_t i = 0; i < count; ++i) {
     const plan::Dispatch& d = plan.dispatches[i];
     if (d.access == kernels::AccessMode::pointer) {
-      writes.addresses(self.sets_[i], d, next_table);
-      next_table += address_stride(context);
+      writes.addresses(self.sets_[i], d, *descriptors.addresses, next_table);
+      next_table += vk::address_stride(context);
       continue;
     }
     for (std::size_t b = 0; b < d.binding_count; ++b) {
@@ -190,7 +181,7 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
   }
   writes.run(context);
   if (next_table != 0) {
-    if (Error e = memories.addresses->flush(0, next_table)) return e;
+    if (Error e = descriptors.addresses->flush(0, next_table)) return e;
   }
   return self;
 }

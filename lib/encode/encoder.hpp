@@ -28,14 +28,12 @@ enum class Use : std::uint8_t {
 struct Memories {
   vk::Allocation* arena;
   Span<const std::shared_ptr<vk::Allocation>> resources;
-  /// Room for the addresses of dispatches that use such: address_bytes(); null if there are none.
-  vk::Allocation* addresses;
 };
 
 /// The pipelines and descriptor sets of a plan's dispatches, in their order.
 class Bindings {
  public:
-  /// Sets come from `descriptors`, which has room for descriptor_needs(plan). Writes the addresses.
+  /// Sets come from `descriptors`, which has room for descriptor_needs(plan). Writes the addresses, too.
   static Result<Bindings> make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
                                const vk::DescriptorSlot& descriptors, std::uint64_t* pipelines_created);
 
@@ -71,7 +69,5 @@ class Encoder {
 };
 
 vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan);
-/// Bytes of MemoryUse::uniform for the addresses of a plan's dispatches.
-std::uint64_t address_bytes(const vk::Context& context, const plan::Plan& plan);
 
 }  // namespace brontes::encode

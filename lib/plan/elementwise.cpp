@@ -61,7 +61,8 @@ Cut cut_of(std::uint64_t count, const Traits& traits) {
   if (traits.cpu && cut.large) {
     constexpr std::uint64_t enough_groups = 64;
     const std::uint64_t most = count / 4 / cut.group_size / enough_groups;
-    cut.vectors = static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(most, 1, elementwise_max_vectors)));
+    cut.vectors =
+        static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(most, 1, elementwise_max_vectors)));
   }
   cut.group_size = std::min(cut.group_size, traits.max_group_invocations);
   return cut;

@@ -187,9 +187,8 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
   const record::Node& node = to.graph.nodes()[to.grouping.groups[group].root];
   const record::MatmulNode& op = node.matmul;
   const DType type = to.graph.values()[node.inputs[1]].dtype;
-  auto selected =
-      select_matmul({op.m, op.k, part.count, op.layout, type, to.options.batch_invariant}, to.traits,
-                    {op.kernel, op.variant});
+  auto selected = select_matmul({op.m, op.k, part.count, op.layout, type, to.options.batch_invariant}, to.traits,
+                                {op.kernel, op.variant});
   if (!selected) return selected.error();
 
   // Four neighbours of C are a vec4 only where those of the part's first row are.
@@ -248,7 +247,8 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
     if (Error e = to.emit(dispatch, params.groups)) return e;
     if (!sliced) continue;
     combine.slices = slices;
-    if (Error e = lower_combine(to, group, part, dispatch.bindings[Binding::c], c, combine, k_begin != 0, last)) return e;
+    if (Error e = lower_combine(to, group, part, dispatch.bindings[Binding::c], c, combine, k_begin != 0, last))
+      return e;
   }
   return {};
 }

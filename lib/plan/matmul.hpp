@@ -75,8 +75,8 @@ struct MatmulForce {
 };
 
 /// `forced` other than automatic is obeyed wherever the kernel can do the shape; a device too small
-/// for it gets Errc::unsupported, or Errc::limit_exceeded where its operands are what is too large. Else what was measured on the device counts, where it can be used, and
-/// then the shipped defaults.
+/// for it gets Errc::unsupported, or Errc::limit_exceeded where its operands are what is too large. Else what was
+/// measured on the device counts, where it can be used, and then the shipped defaults.
 Result<MatmulSelection> select_matmul(const MatmulProblem& problem, const Traits& traits, MatmulForce forced = {});
 
 /// For explain_matmul(): also covers products with nothing to compute.

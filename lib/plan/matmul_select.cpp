@@ -122,7 +122,8 @@ struct SubgroupTile {
 };
 // Vetted, for measurements to choose from. The defaults fit their rows to m.
 constexpr SubgroupTile subgroup_tiles_nk[] = {{1, 16}, {1, 8}, {2, 16}, {2, 8}, {4, 8}, {4, 4}, {8, 8}, {8, 4}};
-constexpr SubgroupTile subgroup_tiles_kn[] = {{1, 4}, {1, 2}, {2, 4}, {4, 4}, {4, 2}, {8, 4}, {8, 2}, {8, 1}, {16, 4}, {16, 2}};
+constexpr SubgroupTile subgroup_tiles_kn[] = {{1, 4}, {1, 2}, {2, 4}, {4, 4},  {4, 2},
+                                              {8, 4}, {8, 2}, {8, 1}, {16, 4}, {16, 2}};
 constexpr SubgroupTile panel_tiles[] = {{16, 8}, {16, 4}, {12, 4}, {8, 8}, {8, 4}, {8, 2}, {4, 8}, {4, 4}, {1, 8}};
 
 Span<const SubgroupTile> subgroup_tiles(Layout layout) {
@@ -319,7 +320,8 @@ Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, cons
   const SubgroupTile tile = variant != 0 ? panel_tiles[variant - 1] : panel_tile(p, traits);
   set_subgroup_shape(s, p, traits, tile, tile.columns * lanes_of(traits));
   MatmulSubgroupShape& shape = s.subgroup;
-  // lavapipe, which likes texels, ends each iteration with a select for every sum; more code at a time is no use to others.
+  // lavapipe, which likes texels, ends each iteration with a select for every sum; more code at a time is no use to
+  // others.
   const bool two = traits.access.panels == kernels::AccessMode::texel && matmul_fours(p.k) % 2 == 0;
   shape.steps = two ? 2 : 1;
   const bool whole = p.k % 4 == 0;

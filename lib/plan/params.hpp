@@ -60,8 +60,7 @@ constexpr std::uint32_t elementwise_step(std::uint32_t op, std::uint32_t a = 0, 
   return op | a << 8 | b << 16;
 }
 
-constexpr std::uint32_t elementwise_groups(std::uint32_t n, std::uint32_t group_size,
-                                           std::uint32_t vectors) noexcept {
+constexpr std::uint32_t elementwise_groups(std::uint32_t n, std::uint32_t group_size, std::uint32_t vectors) noexcept {
   return ceil_div(ceil_div(n, 4), group_size * vectors);
 }
 
@@ -84,8 +83,8 @@ struct EpilogueParams {
 
 struct ReduceParams {
   std::uint32_t n;
-  std::uint32_t chunk;   // elements per workgroup, a multiple of 4
-  std::uint32_t groups;  // ceil_div(n, chunk), at least 1: an empty range gives the identity
+  std::uint32_t chunk;      // elements per workgroup, a multiple of 4
+  std::uint32_t groups;     // ceil_div(n, chunk), at least 1: an empty range gives the identity
   EpilogueParams epilogue;  // of a dispatch with one workgroup
 };
 
@@ -106,10 +105,10 @@ struct MatmulParams {
   std::uint32_t k_begin;  // a multiple of 4
   std::uint32_t k_count;  // a multiple of 4 unless the range ends at k
   float alpha;
-  std::uint32_t groups;  // row tiles times column tiles times slices of k
-  std::uint32_t n_begin;  // the columns of C that this dispatch computes: with W[n,k] in parts, as many as
-  std::uint32_t n_count;  // this part has rows
-  std::uint32_t k_slice;  // of k, in each of several C behind one another; k_count for a single C
+  std::uint32_t groups;     // row tiles times column tiles times slices of k
+  std::uint32_t n_begin;    // the columns of C that this dispatch computes: with W[n,k] in parts, as many as
+  std::uint32_t n_count;    // this part has rows
+  std::uint32_t k_slice;    // of k, in each of several C behind one another; k_count for a single C
   EpilogueParams epilogue;  // of the dispatch that ends at k
 };
 
@@ -180,7 +179,8 @@ constexpr std::uint32_t matmul_gemv_iterations(MatmulLayout layout, std::uint32_
   }
   const std::uint32_t outputs = s.rows * s.columns;
   const std::uint32_t parts = s.subgroups ? ceil_div(s.group_size, 4) : 8;
-  const std::uint32_t meet = s.subgroups ? 0 : ceil_div(8 * outputs, s.group_size) * (ceil_div(s.group_size, 8) + 2) + 1;
+  const std::uint32_t meet =
+      s.subgroups ? 0 : ceil_div(8 * outputs, s.group_size) * (ceil_div(s.group_size, 8) + 2) + 1;
   return (ceil_div(k_count, s.chunk * s.group_size) + 1) * (s.chunk / 4 + 2) + 1 + meet +
          ceil_div(outputs, s.group_size) * (parts + 2) + 1;
 }
@@ -199,11 +199,11 @@ struct MatmulSubgroupShape {
   std::uint32_t group_size;
   std::uint32_t tiles;  // per workgroup: one for each of its subgroups
   std::uint32_t rows;   // of the tile
-  // subgroup_nk: columns of the tile, no more than twice the lanes of a subgroup. subgroup_kn: vec4s per lane. panel: columns
-  // per lane.
+  // subgroup_nk: columns of the tile, no more than twice the lanes of a subgroup. subgroup_kn: vec4s per lane. panel:
+  // columns per lane.
   std::uint32_t columns;
-  std::uint32_t width;    // of the tile, in columns
-  std::uint32_t sources;  // subgroup_kn and panel: lanes that load rows of A for all, or 1 where all lanes load all
+  std::uint32_t width;      // of the tile, in columns
+  std::uint32_t sources;    // subgroup_kn and panel: lanes that load rows of A for all, or 1 where all lanes load all
   bool a_packed, b_packed;  // panel: the operands come from pack
   std::uint32_t steps;      // panel: fours of k per iteration, 1 or 2, which divides them
 };
@@ -267,8 +267,8 @@ struct MatmulTiledShape {
   // or within half of one; an invocation carries up to two vec4s of each tile.
   constexpr bool valid() const noexcept {
     return (micro_m == 4 || micro_m == 8) && (micro_n == 4 || micro_n == 8) && tile_m != 0 && tile_n != 0 &&
-           tile_m % (micro_m * 8) == 0 && tile_n % (micro_n * 8) == 0 &&
-           tile_m * matmul_tiled_k <= 8 * group_size() && tile_n * matmul_tiled_k <= 8 * group_size();
+           tile_m % (micro_m * 8) == 0 && tile_n % (micro_n * 8) == 0 && tile_m * matmul_tiled_k <= 8 * group_size() &&
+           tile_n * matmul_tiled_k <= 8 * group_size();
   }
 };
 

@@ -235,7 +235,7 @@ Result<Tuning> parse_tuning(Span<const std::uint8_t> bytes) {
   const std::uint8_t general = reader.byte();
   const std::uint8_t panels = reader.byte();
   const std::uint64_t compared = reader.integer(2);
-  if (general >= kernels::access_modes || panels >= kernels::access_modes || compared > 1) return damaged("no such access mode");
+  if (std::max(general, panels) >= kernels::access_modes || compared > 1) return damaged("no such access mode");
   tuning.access = {static_cast<kernels::AccessMode>(general), static_cast<kernels::AccessMode>(panels)};
   tuning.access_compared = compared == 1;
   tuning.matmuls.resize(count);

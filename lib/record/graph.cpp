@@ -294,7 +294,8 @@ Result<ValueId> Graph::matmul(ValueId a, ValueId b, std::uint64_t m, std::uint64
     return Error(Errc::invalid_argument, "matmul: " + sizes + ": the gemv kernel does up to 8 rows");
   }
   const ValueId inputs[] = {a, b};
-  return append(Node(MatmulNode{m, k, n, options.alpha, options.layout, options.kernel, options.variant}), inputs, Shape(m, n));
+  return append(Node(MatmulNode{m, k, n, options.alpha, options.layout, options.kernel, options.variant}), inputs,
+                Shape(m, n));
 }
 
 Error Graph::store(ValueId x, ResourceId destination, const Shape& destination_shape) {

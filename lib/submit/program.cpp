@@ -64,10 +64,6 @@ Error Program::allocate(const SharedMemory& shared) {
   stats_.fused_operations = plan_.fused_operations;
   stats_.arena_bytes = plan_.arena_bytes;
   stats_.arena_bytes_without_reuse = plan_.arena_bytes_without_reuse;
-  if (Error e = reserve(addresses_, encode::address_bytes(*context_, plan_), vk::MemoryUse::uniform,
-                        "brontes addresses", nullptr)) {
-    return e;
-  }
   if (memory.mapped()) return {};
   if (Error e = reserve(staging_, plan_.upload_bytes, vk::MemoryUse::upload, "brontes staging", shared.staging)) {
     return e;
@@ -83,11 +79,11 @@ Error Program::encode() {
   }
   if (plan_.dispatches.empty() && !staging_ && !readback_) return {};
   const auto needs = encode::descriptor_needs(plan_);
-  auto descriptors = context_->recycler().take_descriptors(needs);
+  auto descriptors = context_->recycler().take_descriptors(needs, &stats_.allocations);
   if (!descriptors) return descriptors.error();
   descriptors_ = std::move(*descriptors);
-  auto bindings = encode::Bindings::make(*context_, plan_, {arena_.get(), resources_, addresses_.get()}, descriptors_,
-                                         &stats_.pipelines_created);
+  auto bindings =
+      encode::Bindings::make(*context_, plan_, {arena_.get(), resources_}, descriptors_, &stats_.pipelines_created);
   if (!bindings) return bindings.error();
 
   for (std::size_t part = 0; part < plan_.submits.size(); ++part) {
@@ -145,7 +141,7 @@ Result<std::uint64_t> Program::submit(std::uint64_t after) {
     last_submit_ = *value;
     slot.last_use = *value;
     descriptors_.last_use = *value;
-    for (const auto* memory : {&arena_, &staging_, &readback_, &addresses_}) {
+    for (const auto* memory : {&arena_, &staging_, &readback_}) {
       if (*memory) (*memory)->last_use = *value;
     }
     for (const auto& memory : resources_) {
@@ -185,7 +181,6 @@ Error Program::rebind(record::ResourceId resource, std::shared_ptr<vk::Allocatio
 void Program::finish() {
   release_commands();
   staging_.reset();
-  addresses_.reset();
   resources_.clear();
 }
 

@@ -77,10 +77,9 @@ class Program {
   std::shared_ptr<vk::Context> context_;
   plan::Plan plan_;
   Resources resources_;
-  std::shared_ptr<vk::Allocation> arena_;      // null for a plan without values
-  std::shared_ptr<vk::Allocation> staging_;    // null where the arena is mapped, or nothing is uploaded
-  std::shared_ptr<vk::Allocation> readback_;   // null where the arena is mapped, or nothing is read
-  std::shared_ptr<vk::Allocation> addresses_;  // null where no kernel uses such
+  std::shared_ptr<vk::Allocation> arena_;     // null for a plan without values
+  std::shared_ptr<vk::Allocation> staging_;   // null where the arena is mapped, or nothing is uploaded
+  std::shared_ptr<vk::Allocation> readback_;  // null where the arena is mapped, or nothing is read
   vk::DescriptorSlot descriptors_;
   std::vector<vk::CommandSlot> commands_;  // one per submit of the plan
   BatchStats stats_;

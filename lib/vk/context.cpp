@@ -114,8 +114,8 @@ Error Context::load_table() {
 Error Context::start(const plan::Access& access, VkQueue queue) {
   traits_ = traits_of(physical_, options_.simulate);
   traits_.access = access;
-  physical_.info.access = static_cast<AccessMode>(static_cast<int>(AccessMode::storage) +
-                                                static_cast<int>(access.general));
+  physical_.info.access =
+      static_cast<AccessMode>(static_cast<int>(AccessMode::storage) + static_cast<int>(access.general));
   physical_.info.max_group_count = traits_.max_group_count;
   physical_.info.max_group_invocations = traits_.max_group_invocations;
   physical_.info.max_shared_bytes = traits_.max_shared_bytes;

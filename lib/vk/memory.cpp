@@ -97,6 +97,15 @@ Error Memory::open(const Instance& instance, VkPhysicalDevice physical, VkDevice
 
 Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> context, std::uint64_t bytes,
                                                      MemoryUse use, const char* name) {
+  auto made = allocate(*context, bytes, use, name);
+  if (!made) return made.error();
+  return std::shared_ptr<Allocation>(made->release(), [owner = std::move(context)](Allocation* allocation) {
+    owner->memory().retire(std::unique_ptr<Allocation>(allocation));
+  });
+}
+
+Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint64_t bytes, MemoryUse use,
+                                                     const char* name) {
   if (bytes > max_bytes_) {
     return Error(Errc::limit_exceeded, std::string(name) + ": " + std::to_string(bytes) +
                                            " bytes are more than this device gives in one piece, " +
@@ -138,7 +147,7 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
   }
 
   std::unique_ptr<Allocation> result(new Allocation());
-  result->context_ = context.get();
+  result->context_ = &context;
   vma::VmaAllocation block = nullptr;
   vma::VmaAllocationInfo info{};
   const VkResult made =
@@ -154,16 +163,14 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
   if (use == MemoryUse::device && addresses_) {
     VkBufferDeviceAddressInfo whose{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
     whose.buffer = result->buffer_;
-    result->address_ = context->vk().vkGetBufferDeviceAddress(context->device(), &whose);
+    result->address_ = context.vk().vkGetBufferDeviceAddress(context.device(), &whose);
   }
-  context->set_name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(result->buffer_), name);
+  context.set_name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(result->buffer_), name);
   ++allocations;
   ++live_buffers;
   live_bytes += bytes;
   collect();
-  return std::shared_ptr<Allocation>(result.release(), [owner = std::move(context)](Allocation* allocation) {
-    owner->memory().retire(std::unique_ptr<Allocation>(allocation));
-  });
+  return result;
 }
 
 void Memory::retire(std::unique_ptr<Allocation> allocation) {

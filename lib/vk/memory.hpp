@@ -84,6 +84,8 @@ class Memory {
 
   Result<std::shared_ptr<Allocation>> allocate(std::shared_ptr<Context> context, std::uint64_t bytes, MemoryUse use,
                                                const char* name);
+  /// For the Context itself, which it must not keep alive: the owner sees to it that no work is in flight when it goes.
+  Result<std::unique_ptr<Allocation>> allocate(Context& context, std::uint64_t bytes, MemoryUse use, const char* name);
 
   /// Destroys what was set aside and is not in use any more.
   void collect();

@@ -224,7 +224,8 @@ Result<plan::Access> choose_access(const PhysicalDevice& device, AccessMode wish
     case brontes::AccessMode::texel: return always(AccessMode::texel);
     case brontes::AccessMode::pointer:
       if (device.pointers) return always(AccessMode::pointer);
-      return Error(Errc::unsupported, device.info.name + " lacks buffer device addresses or 64-bit integers in shaders");
+      return Error(Errc::unsupported,
+                   device.info.name + " lacks buffer device addresses or 64-bit integers in shaders");
     case brontes::AccessMode::automatic: break;
   }
   if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE) return always(AccessMode::storage);

@@ -1,6 +1,7 @@
 #include "vk/recycler.hpp"
 
 #include "vk/context.hpp"
+#include "vk/pipelines.hpp"
 #include "vk/result.hpp"
 
 #include <algorithm>
@@ -59,7 +60,11 @@ Result<CommandSlot> Recycler::take_commands() {
   return slot;
 }
 
-Result<DescriptorSlot> Recycler::take_descriptors(const DescriptorNeeds& needs) {
+std::uint64_t address_stride(const Context& context) noexcept {
+  return std::max<std::uint64_t>(address_table_bytes, context.physical().limits.minUniformBufferOffsetAlignment);
+}
+
+Result<DescriptorSlot> Recycler::take_descriptors(const DescriptorNeeds& needs, std::uint64_t* allocations) {
   const DeviceTable& vk = context_.vk();
   DescriptorSlot slot = take(descriptors_, [&](const DescriptorSlot& s) { return s.room.covers(needs); });
   if (slot.pool) {
@@ -91,6 +96,13 @@ Result<DescriptorSlot> Recycler::take_descriptors(const DescriptorNeeds& needs) 
   }
   slot.pool = DescriptorPool(context_.device(), vk, pool);
   context_.set_name(VK_OBJECT_TYPE_DESCRIPTOR_POOL, reinterpret_cast<std::uint64_t>(pool), "brontes descriptors");
+  if (slot.room.uniform != 0) {
+    auto tables = context_.memory().allocate(context_, slot.room.uniform * address_stride(context_), MemoryUse::uniform,
+                                             "brontes addresses");
+    if (!tables) return tables.error();
+    slot.addresses = std::move(*tables);
+    ++*allocations;
+  }
   return slot;
 }
 

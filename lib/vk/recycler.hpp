@@ -1,7 +1,9 @@
-// Command and descriptor pools that finished work gives back, so that a warm program makes none.
+// Command and descriptor pools, the latter with the addresses that descriptors show, which finished work gives back: a
+// warm program makes none.
 #pragma once
 
 #include "vk/handle.hpp"
+#include "vk/memory.hpp"
 
 #include <brontes/error.hpp>
 
@@ -24,7 +26,7 @@ struct DescriptorNeeds {
   std::uint32_t sets = 0;
   std::uint32_t storage = 0;
   std::uint32_t texel = 0;
-  std::uint32_t uniform = 0;
+  std::uint32_t uniform = 0;  // a table of addresses each
 
   bool covers(const DescriptorNeeds& other) const noexcept {
     return sets >= other.sets && storage >= other.storage && texel >= other.texel && uniform >= other.uniform;
@@ -34,8 +36,12 @@ struct DescriptorNeeds {
 struct DescriptorSlot {
   DescriptorPool pool;
   DescriptorNeeds room;
-  std::uint64_t last_use = 0;  // timeline value
+  std::unique_ptr<Allocation> addresses;  // tables for room.uniform, address_stride() apart; null for none
+  std::uint64_t last_use = 0;             // timeline value
 };
+
+/// Bytes from one dispatch's table of addresses to the next one's.
+std::uint64_t address_stride(const Context& context) noexcept;
 
 /// Thread-safety: any thread. A slot that is taken belongs to one.
 class Recycler {
@@ -44,8 +50,8 @@ class Recycler {
 
   /// An empty command buffer.
   Result<CommandSlot> take_commands();
-  /// A pool with at least this much room.
-  Result<DescriptorSlot> take_descriptors(const DescriptorNeeds& needs);
+  /// A pool with at least this much room. Adds to `allocations` what memory it took.
+  Result<DescriptorSlot> take_descriptors(const DescriptorNeeds& needs, std::uint64_t* allocations);
 
   /// Also for work in flight: a slot is not taken again before its last use is over.
   void give(CommandSlot slot);

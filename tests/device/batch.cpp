@@ -2,6 +2,8 @@
 #include "fixture.hpp"
 #include "reference.hpp"
 
+#include <catch2/generators/catch_generators.hpp>
+
 #include <optional>
 
 namespace brontes::test {
@@ -123,10 +125,16 @@ TEST_CASE_METHOD(DeviceTest, "reset clears an error", "[batch]") {
 
 TEST_CASE_METHOD(DeviceTest, "a batch keeps its memory over reset", "[batch]") {
   DeviceOptions options = checked_options();
-  for (const bool staged : {false, true}) {
-    options.simulate.staged_memory = staged;
-    const Device device = open_device(options);
-    Batch batch(device);
+  const auto [staged, access] = GENERATE(table<bool, AccessMode>(
+      {{false, AccessMode::automatic}, {true, AccessMode::automatic}, {false, AccessMode::pointer}}));
+  options.simulate.staged_memory = staged;
+  options.access = access;
+  const auto device = Device::open(options);
+  if (!device && access == AccessMode::pointer) {
+    CHECK(device.error().code == Errc::unsupported);
+  } else {
+    REQUIRE(device);
+    Batch batch(*device);
     for (int i = 0; i < 4; ++i) {
       batch.reset();
       // Of about the same size each time; the third is larger than what is there.
@@ -139,7 +147,7 @@ TEST_CASE_METHOD(DeviceTest, "a batch keeps its memory over reset", "[batch]") {
       REQUIRE(got.size() == n);
       CHECK(got[n - 1] == -static_cast<float>(n - 1));
       CHECK(got[1] == -1.0f);
-      if (device.info().mapped_memory) CHECK((batch.stats().allocations == 0) == (i == 1 || i == 3));
+      if (device->info().mapped_memory) CHECK((batch.stats().allocations == 0) == (i == 1 || i == 3));
     }
   }
 }

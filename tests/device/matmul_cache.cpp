@@ -111,7 +111,8 @@ TEST_CASE_METHOD(DeviceTest, "weights given as f32 are converted to every storag
 }
 
 TEST_CASE_METHOD(DeviceTest, "every kernel gives the cache the same products", "[matmul_cache]") {
-  for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
+  for (MatmulKernel kernel :
+       {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
     MatmulCacheOptions options;
     options.kernel = kernel;
     MatmulCache cache(shared_device(), options);

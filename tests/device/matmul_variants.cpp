@@ -138,15 +138,15 @@ TEST_CASE_METHOD(DeviceTest, "every vetted variant of every kernel gives the sam
   struct Size {
     std::uint64_t m, k, n;
   };
-  for (const MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup,
-                                    MatmulKernel::panel}) {
+  for (const MatmulKernel kernel :
+       {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
     for (const Layout layout : {Layout::kn, Layout::nk}) {
       REQUIRE(matmul_variants(kernel, layout) > 0);
       for (std::uint32_t variant = 1; variant <= matmul_variants(kernel, layout); ++variant) {
         const std::uint64_t most = kernel == MatmulKernel::gemv ? 8 : kernel == MatmulKernel::tiled ? 133 : 21;
         for (const Size& s : {Size{7, 40, 36}, Size{most, 37, 131}}) {
-          INFO(to_string(kernel) << " variant " << variant << ", " << to_string(layout) << ", " << s.m << "x" << s.k << "x"
-                                 << s.n);
+          INFO(to_string(kernel) << " variant " << variant << ", " << to_string(layout) << ", " << s.m << "x" << s.k
+                                 << "x" << s.n);
           const std::vector<float> a = cases::random_integers(s.m * s.k, 3, s.m);
           const std::vector<float> b = cases::random_integers(s.k * s.n, 3, s.n);
           const std::vector<float> bias = cases::random_integers(s.n, 9, 5);

@@ -111,7 +111,8 @@ TEST_CASE_METHOD(DeviceTest, "devices without subgroup operations multiply all t
   check_same(device);
 }
 
-TEST_CASE_METHOD(DeviceTest, "a smaller subgroup than the device has, when simulated, changes no product", "[modes][matmul]") {
+TEST_CASE_METHOD(DeviceTest, "a smaller subgroup than the device has, when simulated, changes no product",
+                 "[modes][matmul]") {
   const Device device = open_simulated([](SimulatedLimits& limits) { limits.subgroup_size = 4; });
   check_same(device);
   for (const MatmulKernel kernel : {MatmulKernel::automatic, MatmulKernel::subgroup, MatmulKernel::panel}) {

@@ -220,7 +220,8 @@ class Model {
                     (d_.kernel != kernels::Id::matmul_subgroup_kn && constant(d_, "b_layout") != 0);
     const std::uint32_t a_height = panel && constant(d_, "a_packed") != 0 ? constant(d_, "rows") : 0;
     const std::uint32_t b_height = panel && constant(d_, "b_packed") != 0 ? constant(d_, "width") : 0;
-    if (panel && params.k % 4 != 0 && (a_height == 0 || b_height == 0)) object_("takes rows for whole vec4s that are not");
+    if (panel && params.k % 4 != 0 && (a_height == 0 || b_height == 0))
+      object_("takes rows for whole vec4s that are not");
     if (panel && plan::matmul_fours(params.k) % constant(d_, "steps") != 0) object_("steps over the end of k");
     auto a_at = [&](std::uint64_t i, std::uint64_t k) {
       return a_height != 0 ? packed_at(i, k, params.k, a_height) : i * params.k + k;
@@ -271,8 +272,10 @@ class Model {
     const std::uint32_t height = constant(d_, "height");
     const std::uint64_t per_group = constant(d_, "group_size");
     const auto layout = nk ? plan::MatmulLayout::nk : plan::MatmulLayout::kn;
-    check_grid((plan::matmul_pack_invocations(layout, params.n_count, params.k, height) + per_group - 1) / per_group, 1);
-    if (constant(d_, "vectorized") != plan::matmul_vectorized(params.k, params.n_count)) object_("is wrong about alignment");
+    check_grid((plan::matmul_pack_invocations(layout, params.n_count, params.k, height) + per_group - 1) / per_group,
+               1);
+    if (constant(d_, "vectorized") != plan::matmul_vectorized(params.k, params.n_count))
+      object_("is wrong about alignment");
     const std::vector<Symbol> b = read("b");
     const Symbol zero = Symbols::elementwise(record::ElementwiseOp::fill, 0, 0, garbage, garbage);
     std::vector<Symbol> c(plan::matmul_packed_elements(params.n_count, params.k, height), zero);

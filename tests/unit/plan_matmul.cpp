@@ -406,9 +406,8 @@ TEST_CASE("every selection keeps the rules, for every kernel, layout, device and
           for (const std::uint64_t k : ks) {
             for (const auto& [m, n] : sizes) {
               for (const Layout layout : {Layout::kn, Layout::nk}) {
-                for (const MatmulKernel kernel :
-                     {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled,
-                      MatmulKernel::subgroup, MatmulKernel::panel}) {
+                for (const MatmulKernel kernel : {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::gemv,
+                                                  MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
                   if (kernel == MatmulKernel::gemv && m > 8) continue;
                   const MatmulProblem problem{m, k, n, layout};
                   const auto s = select_matmul(problem, traits, kernel);

@@ -228,8 +228,8 @@ TEST_CASE("the fingerprint tells every variant from the others", "[tuning]") {
   for (Layout layout : {Layout::kn, Layout::nk}) {
     const auto all = plan::every_variant(layout);
     std::size_t count = 0;
-    for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup,
-                                MatmulKernel::panel}) {
+    for (MatmulKernel kernel :
+         {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
       count += matmul_variants(kernel, layout);
     }
     CHECK(all.size() >= count);
