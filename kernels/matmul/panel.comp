@@ -1,6 +1,6 @@
 // C[m,n] = alpha * A[m,k] x W[n,k]^T for CPU drivers, where lanes are SIMD lanes: no shared memory and no barriers. A
 // subgroup computes a tile, `rows` of A by `width` columns of C. Its lanes run along n, `columns` each, and take
-// four of k at a time. Both operands are f32 with k a multiple of 4, or pack.comp has laid them out as such.
+// four of k at a time. Both operands are f32, or pack.comp has made them so.
 //
 // At each load lavapipe calls a function, before which it saves all registers. So a step loads what it needs of
 // W, and then goes through the rows.
@@ -28,14 +28,44 @@ layout(constant_id = 6) const uint a_packed = 0;
 layout(constant_id = 7) const uint b_packed = 0;
 // Fours of k per iteration, 1 or 2: with loops come selects for every sum.
 layout(constant_id = 8) const uint steps = 2;
+// plan::matmul_vectorized: bit 0 if k % 4 == 0.
+layout(constant_id = 9) const uint vectorized = 0;
 
 #include "left.glsl"
 
 #define FOR_COLUMNS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3) DO(r, 4) DO(r, 5) DO(r, 6) DO(r, 7)
 
-// In vec4s: from one four of k to the next.
-const uint a_step = a_packed != 0u ? rows : 1u;
-const uint b_step = b_packed != 0u ? width : 1u;
+// Rows that do not begin on a vec4 are counted in floats, and their last four of k goes past the end. (No && here:
+// glslang makes no constants of it.)
+const bool ragged = (vectorized & 1u) == 0u;
+const bool a_split = a_packed != 0u ? false : ragged;
+const bool b_split = b_packed != 0u ? false : ragged;
+const bool split = a_split ? true : b_split;
+
+// From one four of k to the next.
+const uint a_step = a_packed != 0u ? rows : a_split ? 4u : 1u;
+const uint b_step = b_packed != 0u ? width : b_split ? 4u : 1u;
+
+vec4 load_a(uint at) {
+  if (a_split) return loadu4(a, at, at + 4u);
+  return load4(a, at);
+}
+
+vec4 load_b(uint at) {
+  if (b_split) return loadu4(b, at, at + 4u);
+  return load4(b, at);
+}
+
+// Of the last four, the first `rest`. Zeros past the end in both operands: whatever is there may be a NaN.
+vec4 load_last_a(uint at, uint rest) {
+  if (!a_split) return load4(a, at);
+  return mix(vec4(0.0), loadu4(a, at, at + rest), lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(rest)));
+}
+
+vec4 load_last_b(uint at, uint rest) {
+  if (!b_split) return load4(b, at);
+  return mix(vec4(0.0), loadu4(b, at, at + rest), lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(rest)));
+}
 
 // Columns `first` and on of the tile, `columns` per lane. Rows and columns past the end repeat the last one; their
 // sums go nowhere.
@@ -43,7 +73,8 @@ void compute(uint band, uint panel, uint first) {
   uint lane = gl_SubgroupInvocationID;
   uint fours = matmul_fours();
   uint four = params.k_begin / 4u;
-  uint end = (params.k_begin + params.k_count + 3u) / 4u;
+  uint k_end = params.k_begin + params.k_count;
+  uint end = (k_end + (split ? 0u : 3u)) / 4u;
   uint a_at[16];
   uint b_at[8];
   float sum[128];
@@ -51,11 +82,13 @@ void compute(uint band, uint panel, uint first) {
 #define BEGIN_LEFT(s)                                                                       \
   if (s < left_count)                                                                       \
     a_at[s] = a_packed != 0u ? (band * fours + four) * rows + left_row(s)                   \
-                             : min(band * rows + left_row(s), params.m - 1u) * fours + four;
+           : a_split      ? min(band * rows + left_row(s), params.m - 1u) * params.k + params.k_begin \
+                          : min(band * rows + left_row(s), params.m - 1u) * fours + four;
 #define BEGIN_COLUMN(unused, c)                                                             \
   if (c < columns)                                                                          \
     b_at[c] = b_packed != 0u ? (panel * fours + four) * width + min(LOCAL(c), width - 1u)   \
-                             : min(panel * width + LOCAL(c), params.n_count - 1u) * fours + four;
+           : b_split      ? min(panel * width + LOCAL(c), params.n_count - 1u) * params.k + params.k_begin \
+                          : min(panel * width + LOCAL(c), params.n_count - 1u) * fours + four;
 #define BEGIN_SUM(r, c) \
   if (r < rows && c < columns) sum[r * 8 + c] = 0.0;
 #define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
@@ -65,9 +98,12 @@ void compute(uint band, uint panel, uint first) {
 
   vec4 x[4];
   vec4 w[8];
-#define FOUR(s) load4(a, a_at[s])
+#define FOUR(s) load_a(a_at[s])
 #define LOAD_B(unused, c) \
-  if (c < columns) w[c] = load4(b, b_at[c]);
+  if (c < columns) w[c] = load_b(b_at[c]);
+#define LAST_FOUR(s) load_last_a(a_at[s], k_end % 4u)
+#define LOAD_LAST_B(unused, c) \
+  if (c < columns) w[c] = load_last_b(b_at[c], k_end % 4u);
 #define ADD_X(r, c) \
   if (c < columns) sum[r * 8 + c] += factor.x * w[c].x;
 #define ADD_Y(r, c) \
@@ -76,12 +112,14 @@ void compute(uint band, uint panel, uint first) {
   if (c < columns) sum[r * 8 + c] += factor.z * w[c].z;
 #define ADD_W(r, c) \
   if (c < columns) sum[r * 8 + c] += factor.w * w[c].w;
-#define ADD_ROW(r)                                                                          \
+#define ADD_PRODUCTS(r, FOUR)                                                               \
   if (r < rows) {                                                                           \
     vec4 factor;                                                                            \
     BRONTES_LEFT(factor, r, FOUR)                                                           \
     FOR_COLUMNS(ADD_X, r) FOR_COLUMNS(ADD_Y, r) FOR_COLUMNS(ADD_Z, r) FOR_COLUMNS(ADD_W, r) \
   }
+#define ADD_ROW(r) ADD_PRODUCTS(r, FOUR)
+#define ADD_LAST_ROW(r) ADD_PRODUCTS(r, LAST_FOUR)
 #define NEXT_LEFT(s) \
   if (s < left_count) a_at[s] += a_step;
 #define NEXT_COLUMN(unused, c) \
@@ -95,6 +133,11 @@ void compute(uint band, uint panel, uint first) {
   [[dont_unroll]] for (; four < end; four += steps) {
     STEP
     if (steps > 1u) { STEP }
+  }
+  if (split && k_end % 4u != 0u) {
+    BRONTES_LEFT_LOADS(LAST_FOUR)
+    FOR_COLUMNS(LOAD_LAST_B, 0)
+    BRONTES_FOR_ROWS(ADD_LAST_ROW)
   }
 
   // Row after row moves to the front: a copy of the epilogue for every sum would take drivers seconds to compile, and

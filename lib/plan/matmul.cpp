@@ -97,6 +97,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::a_packed, s.subgroup.a_packed ? 1 : 0);
       d.set(kernel::b_packed, s.subgroup.b_packed ? 1 : 0);
       d.set(kernel::steps, s.subgroup.steps);
+      d.set(kernel::vectorized, s.vectorized);
       return d;
     }
     case MatmulKernel::naive:

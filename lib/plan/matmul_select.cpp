@@ -230,9 +230,9 @@ std::uint32_t most_rows(const Traits& traits) { return traits.subgroup_size < 8 
 
 // Rows of a tile of which as few as can be are past m, in steps that do not ask for a pipeline for each m.
 std::uint32_t rows_for(std::uint64_t m, std::uint32_t most) {
-  if (m <= 2) return static_cast<std::uint32_t>(m);
+  if (m <= 4) return static_cast<std::uint32_t>(m);
   const std::uint64_t bands = (m + most - 1) / most;
-  return static_cast<std::uint32_t>(((m + bands - 1) / bands + 3) / 4 * 4);
+  return static_cast<std::uint32_t>(((m + bands - 1) / bands + 1) / 2 * 2);
 }
 
 // Narrower while there are too few tiles for a CPU's cores.
@@ -324,7 +324,8 @@ Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, cons
   // others.
   const bool two = traits.access.panels == kernels::AccessMode::texel && matmul_fours(p.k) % 2 == 0;
   shape.steps = two ? 2 : 1;
-  const bool whole = p.k % 4 == 0;
+  // Loads from storage buffers cost the same wherever they begin.
+  const bool whole = p.k % 4 == 0 || traits.access.panels == kernels::AccessMode::storage;
   shape.a_packed = !whole;
   shape.b_packed = !whole || p.layout == Layout::kn || p.type != DType::f32;
   const std::uint64_t most = traits.max_storage_range / sizeof(float);
@@ -344,26 +345,18 @@ Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, cons
   return s;
 }
 
-// From how many rows on repacking pays for rows that are no whole vec4s: one of these is two texels, four gathers,
-// or four loads in each lane.
-std::uint64_t unaligned_rows(kernels::AccessMode access) {
-  switch (access) {
-    case kernels::AccessMode::texel: return 32;
-    case kernels::AccessMode::pointer: return 12;
-    case kernels::AccessMode::storage: break;
-  }
-  return 4;
-}
-
 // Measured with lavapipe 22 and 25 and with SwiftShader.
 bool panel_pays(const MatmulProblem& p, const Traits& traits) {
-  const bool aligned = (p.layout == Layout::nk ? p.k : p.n) % 4 == 0;
-  if (p.layout == Layout::nk && p.type == DType::f32 && aligned) return p.m > 4 || traits.subgroup_size < 8;
+  const bool nk = p.layout == Layout::nk;
+  const bool aligned = (nk ? p.k : p.n) % 4 == 0 || traits.access.panels == kernels::AccessMode::storage;
+  if (nk && p.type == DType::f32 && aligned) return p.m > 4 || traits.subgroup_size < 8;
   // Repacking takes dispatches of its own, and as long as some 20 rows of a product with what is in order.
   constexpr std::uint64_t much = 64 * 64 * 64, many = 32;
   if (p.m * p.k * p.n < much) return false;
   if (p.type != DType::f32) return p.m >= many;
-  if (!aligned) return p.m >= unaligned_rows(p.layout == Layout::nk ? traits.access.general : traits.access.panels);
+  // A vec4 across texels is two of them, but four gathers.
+  const bool gathers = nk && traits.access.general == kernels::AccessMode::pointer;
+  if (!aligned) return p.m >= (gathers ? 12 : many);
   return p.m >= 4 * many && !traits.broadcasts;
 }
 

@@ -220,9 +220,12 @@ class Model {
                     (d_.kernel != kernels::Id::matmul_subgroup_kn && constant(d_, "b_layout") != 0);
     const std::uint32_t a_height = panel && constant(d_, "a_packed") != 0 ? constant(d_, "rows") : 0;
     const std::uint32_t b_height = panel && constant(d_, "b_packed") != 0 ? constant(d_, "width") : 0;
-    if (panel && params.k % 4 != 0 && (a_height == 0 || b_height == 0))
-      object_("takes rows for whole vec4s that are not");
-    if (panel && plan::matmul_fours(params.k) % constant(d_, "steps") != 0) object_("steps over the end of k");
+    if (panel) {
+      const bool split = params.k % 4 != 0 && (a_height == 0 || b_height == 0);
+      if (constant(d_, "vectorized") != plan::matmul_vectorized(params.k, params.n)) object_("is wrong about alignment");
+      const std::uint64_t fours = split ? params.k / 4 : plan::matmul_fours(params.k);
+      if (fours % constant(d_, "steps") != 0) object_("steps over the end of k");
+    }
     auto a_at = [&](std::uint64_t i, std::uint64_t k) {
       return a_height != 0 ? packed_at(i, k, params.k, a_height) : i * params.k + k;
     };

@@ -64,7 +64,7 @@ bool takes(const MatmulSelection& s, const MatmulProblem& p, const plan::Traits&
     return shape.rows <= plan::matmul_subgroup_kn_max_rows && shape.columns <= plan::matmul_subgroup_kn_max_vectors &&
            shape.width == 4 * traits.subgroup_size * shape.columns;
   }
-  const bool whole = p.k % 4 == 0;
+  const bool whole = p.k % 4 == 0 || traits.access.panels == kernels::AccessMode::storage;
   return shape.rows <= plan::matmul_panel_max_rows && shape.columns <= plan::matmul_panel_max_columns &&
          shape.width == traits.subgroup_size * shape.columns && plan::matmul_fours(p.k) % shape.steps == 0 &&
          (whole || (shape.a_packed && shape.b_packed)) &&
@@ -180,14 +180,15 @@ TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul
   // So do rows that are not whole vec4s, and packed weights.
   CHECK(kernel_for({31, 513, 512, Layout::nk}, loops) == MatmulKernel::subgroup);
   CHECK(kernel_for({32, 513, 512, Layout::nk}, loops) == MatmulKernel::panel);
-  CHECK(kernel_for({4, 513, 512, Layout::nk}, narrow) == MatmulKernel::panel);
+  CHECK(kernel_for({1, 513, 512, Layout::nk}, narrow) == MatmulKernel::panel);
+  CHECK(kernel_for({17, 512, 513, Layout::kn}, narrow) == MatmulKernel::subgroup);
   CHECK(kernel_for({11, 513, 512, Layout::nk}, gathers) == MatmulKernel::subgroup);
   CHECK(kernel_for({12, 513, 512, Layout::nk}, gathers) == MatmulKernel::panel);
   CHECK(kernel_for({31, 512, 513, Layout::kn}, gathers) == MatmulKernel::subgroup);
   CHECK(kernel_for({31, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::subgroup);
   CHECK(kernel_for({32, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::panel);
   // Nothing is repacked for a little product.
-  CHECK(kernel_for({5, 7, 6, Layout::nk}, narrow) == MatmulKernel::subgroup);
+  CHECK(kernel_for({40, 7, 6, Layout::nk}, loops) == MatmulKernel::subgroup);
   // Nor where what is repacked would be too large, nor where a row has to come out the same for every m.
   plan::Traits small = cpu;
   small.max_storage_range = 4 * 512 * 512;
@@ -230,9 +231,10 @@ TEST_CASE("tiles for CPU drivers fit m, and are small enough that every core get
   for (const Layout layout : {Layout::kn, Layout::nk}) {
     CHECK(shape(1, 4096, layout).rows == 1);
     CHECK(shape(2, 4096, layout).rows == 2);
-    CHECK(shape(3, 4096, layout).rows == 4);
+    CHECK(shape(3, 4096, layout).rows == 3);
+    CHECK(shape(5, 4096, layout).rows == 6);
     CHECK(shape(8, 4096, layout).rows == 8);
-    CHECK(shape(17, 4096, layout).rows == 12);
+    CHECK(shape(17, 4096, layout).rows == 10);
     CHECK(shape(64, 4096, layout).rows == 16);
     CHECK(shape(64, 4096, layout).tiles > 1);
     CHECK(shape(1, 256, layout).tiles == 1);
@@ -284,6 +286,9 @@ TEST_CASE("repacked operands live no longer than they have to", "[plan][matmul]"
 
 TEST_CASE("what is repacked is repacked once, before the product, and explained", "[plan][matmul]") {
   plan::Traits traits = cpu_driver();
+  const MatmulProblem ragged{80, 61, 70, Layout::nk};
+  CHECK(plan::make_plan(product_graph(ragged), traits)->dispatches.size() == 1);
+  traits.access.panels = kernels::AccessMode::texel;
   for (const MatmulProblem& p : {MatmulProblem{80, 61, 70, Layout::kn}, MatmulProblem{80, 61, 70, Layout::nk}}) {
     const auto plan = plan::make_plan(product_graph(p), traits);
     REQUIRE(plan);
