@@ -61,9 +61,12 @@ void compute(uvec2 place, uint first) {
 #define ONE(s) vec4(load1(a, a_at[s] + k), 0.0, 0.0, 0.0)
 #define LOAD_B(u, v)                                                                            \
   if (v < vectors) {                                                                            \
-    w[u * 4 + v] = aligned ? load4(b, at[v]) : loadu4(b, at[v], params.k * params.n);     \
+    w[u * 4 + v] = aligned ? load4(b, at[v]) : loadu4(b, at[v], params.k * params.n);           \
     at[v] += stride;                                                                            \
   }
+  // All four rows before the next vec4 of any: the first of a row is what has to be waited for, and so it is waited
+  // for four of them at a time.
+#define LOAD_FOUR(unused, v) LOAD_B(0, v) LOAD_B(1, v) LOAD_B(2, v) LOAD_B(3, v)
 #define ADD_X(r, v) \
   if (v < vectors) sum[r * 4 + v] += factor.x * w[v];
 #define ADD_YZW(r, v)                                             \
@@ -87,7 +90,7 @@ void compute(uvec2 place, uint first) {
   }
   [[dont_unroll]] for (; k + 4u <= end; k += 4u) {
     BRONTES_LEFT_LOADS(FOUR)
-    FOR_VECTORS(LOAD_B, 0) FOR_VECTORS(LOAD_B, 1) FOR_VECTORS(LOAD_B, 2) FOR_VECTORS(LOAD_B, 3)
+    FOR_VECTORS(LOAD_FOUR, 0)
     BRONTES_FOR_ROWS(ADD_FOUR)
   }
   if (!aligned_k) {
