@@ -28,7 +28,7 @@ layout(constant_id = 0) const uint group_size = 64;
 layout(constant_id = 1) const uint b_layout = 1;
 // plan::matmul_vectorized: bit 0 if k % 4 == 0, bit 1 if n % 4 == 0.
 layout(constant_id = 2) const uint vectorized = 0;
-// A multiple of 4.
+// For columns of B[k,n] a multiple of 4.
 layout(constant_id = 3) const uint height = 8;
 
 const bool aligned_k = (vectorized & 1u) != 0u;

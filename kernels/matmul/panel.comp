@@ -56,7 +56,8 @@ vec4 load_b(uint at) {
   return load4(b, at);
 }
 
-// Of the last four, the first `rest`. Zeros past the end in both operands: whatever is there may be a NaN.
+// Of the last four, the first `rest`, and zeros in place of the others, for which loadu4 gives the last one again: that
+// must not count twice, nor meet a zero of the other operand as an infinity.
 vec4 load_last_a(uint at, uint rest) {
   if (!a_split) return load4(a, at);
   return mix(vec4(0.0), loadu4(a, at, at + rest), lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(rest)));

@@ -316,8 +316,8 @@ Result<std::shared_ptr<vk::Context>> fastest_access(const std::shared_ptr<vk::Co
   if (!mine) return mine.error();
   std::vector<AccessProbe> probes;
   probes.push_back(std::move(*mine));
-  for (AccessMode mode : {AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
-    if (own->info().access == mode) continue;
+  // Automatic: what the driver gets by default may be a mixture.
+  for (AccessMode mode : {AccessMode::automatic, AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
     DeviceOptions options = own->options();
     options.select = uuid_text(own->info().uuid);
     options.access = mode;
@@ -325,6 +325,10 @@ Result<std::shared_ptr<vk::Context>> fastest_access(const std::shared_ptr<vk::Co
     options.pipeline_cache.save_on_close = false;
     auto context = vk::Context::open(options);
     if (!context) continue;  // it does not have this mode
+    const bool known = std::any_of(probes.begin(), probes.end(), [&](const AccessProbe& probe) {
+      return probe.context()->info().access == (*context)->info().access;
+    });
+    if (known) continue;
     auto probe = AccessProbe::make(std::move(*context));
     if (probe) probes.push_back(std::move(*probe));
   }

@@ -97,7 +97,8 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::a_packed, s.subgroup.a_packed ? 1 : 0);
       d.set(kernel::b_packed, s.subgroup.b_packed ? 1 : 0);
       d.set(kernel::steps, s.subgroup.steps);
-      d.set(kernel::vectorized, s.vectorized);
+      // All it looks at, for the sake of fewer pipelines.
+      d.set(kernel::vectorized, s.subgroup.a_packed && s.subgroup.b_packed ? 1 : s.vectorized & 1);
       return d;
     }
     case MatmulKernel::naive:

@@ -99,6 +99,9 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
                                                      MemoryUse use, const char* name) {
   auto made = allocate(*context, bytes, use, name);
   if (!made) return made.error();
+  (*made)->counted_ = true;
+  ++live_buffers;
+  live_bytes += bytes;
   return std::shared_ptr<Allocation>(made->release(), [owner = std::move(context)](Allocation* allocation) {
     owner->memory().retire(std::unique_ptr<Allocation>(allocation));
   });
@@ -167,8 +170,6 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   }
   context.set_name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(result->buffer_), name);
   ++allocations;
-  ++live_buffers;
-  live_bytes += bytes;
   collect();
   return result;
 }
@@ -194,6 +195,7 @@ Allocation::~Allocation() {
   Memory& memory = context_->memory();
   views_.clear();
   vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
+  if (!counted_) return;
   --memory.live_buffers;
   memory.live_bytes -= bytes_;
 }

@@ -25,8 +25,8 @@ enum class MemoryUse : std::uint8_t {
   uniform,   ///< the host writes, kernels read it as uniform buffers
 };
 
-/// A VkBuffer with memory. When the last owner lets go it is destroyed, or, while work in flight uses
-/// it, set aside until that is done. Owners keep the Context alive; what is set aside does not.
+/// A VkBuffer with memory. Shared ones are destroyed when the last owner lets go, or, while work in flight uses
+/// them, set aside until that is done. Their owners keep the Context alive; what is set aside does not.
 class Allocation {
  public:
   ~Allocation();
@@ -60,6 +60,7 @@ class Allocation {
   void* block_ = nullptr;  // VmaAllocation
   std::byte* mapped_ = nullptr;
   std::uint64_t bytes_ = 0;
+  bool counted_ = false;  // among Memory's live ones
   VkDeviceAddress address_ = 0;
   std::mutex views_mutex_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, BufferView> views_;  // by offset and bytes
@@ -85,6 +86,7 @@ class Memory {
   Result<std::shared_ptr<Allocation>> allocate(std::shared_ptr<Context> context, std::uint64_t bytes, MemoryUse use,
                                                const char* name);
   /// For the Context itself, which it must not keep alive: the owner sees to it that no work is in flight when it goes.
+  /// Not among the live ones, which are what users hold.
   Result<std::unique_ptr<Allocation>> allocate(Context& context, std::uint64_t bytes, MemoryUse use, const char* name);
 
   /// Destroys what was set aside and is not in use any more.

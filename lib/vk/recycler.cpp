@@ -29,8 +29,8 @@ void Recycler::put(std::vector<Slot>& idle, Slot slot) {
   if (!slot.pool) return;
   std::lock_guard lock(mutex_);
   idle.push_back(std::move(slot));
-  // Too many: the oldest goes, if its work is done.
-  if (idle.size() > most_idle && context_.queue().reached(idle.front().last_use)) idle.erase(idle.begin());
+  // Too many: the oldest go, if their work is done.
+  while (idle.size() > most_idle && context_.queue().reached(idle.front().last_use)) idle.erase(idle.begin());
 }
 
 Result<CommandSlot> Recycler::take_commands() {

@@ -242,21 +242,38 @@ TEST_CASE_METHOD(DeviceTest, "NaN and infinity reach the elements they touch and
   const std::uint64_t m = 18, k = 21, n = 35;
   std::vector<float> a(m * k, 1.0f);
   std::vector<float> b(k * n, 1.0f);
+  // In the first and in the last of k, next to which something is read that does not count.
   a[7 * k + 20] = std::nanf("");
+  a[9 * k] = std::nanf("");
   b[3 * n + 34] = HUGE_VALF;
-  for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::tiled}) {
-    Batch batch(shared_device());
-    const Tensor product = batch.matmul(batch.upload(a), batch.upload(b), m, k, n, {1.0f, Layout::kn, kernel});
+  b[20 * n + 33] = HUGE_VALF;
+  std::vector<float> w(n * k);
+  for (std::uint64_t i = 0; i < w.size(); ++i) w[i] = b[i % k * n + i / k];
+  auto check = [&](const Device& device, MatmulKernel kernel, Layout layout) {
+    Batch batch(device);
+    const Tensor product =
+        batch.matmul(batch.upload(a), batch.upload(layout == Layout::kn ? b : w), m, k, n, {1.0f, layout, kernel});
     const std::vector<float> got = run(batch, product);
     std::size_t wrong = 0;
     for (std::uint64_t i = 0; i < m; ++i) {
       for (std::uint64_t j = 0; j < n; ++j) {
         const float v = got[i * n + j];
-        wrong += !(i == 7 ? std::isnan(v) : j == 34 ? v == HUGE_VALF : v == static_cast<float>(k));
+        wrong += !(i == 7 || i == 9 ? std::isnan(v) : j >= 33 ? v == HUGE_VALF : v == static_cast<float>(k));
       }
     }
-    INFO(to_string(kernel));
+    INFO(to_string(kernel) << ' ' << to_string(layout) << ", access: " << to_string(device.info().access));
     CHECK(wrong == 0);
+  };
+  for (const AccessMode access : {AccessMode::automatic, AccessMode::storage}) {
+    DeviceOptions options = checked_options();
+    options.access = access;
+    const Device device = open_device(options);
+    for (const Layout layout : {Layout::kn, Layout::nk}) {
+      for (MatmulKernel kernel :
+           {MatmulKernel::naive, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
+        check(device, kernel, layout);
+      }
+    }
   }
 }
 
@@ -274,14 +291,18 @@ TEST_CASE_METHOD(DeviceTest, "a product with 300,000 terms loses none to a drive
 TEST_CASE_METHOD(DeviceTest, "products stay exact when an invocation may loop only a few times", "[matmul]") {
   DeviceOptions options = checked_options();
   options.simulate.max_loop_iterations = 64;
-  const Device device = open_device(options);
-  for (Layout layout : {Layout::kn, Layout::nk}) {
-    for (MatmulKernel kernel : kernels_for(1)) check_long(device, 1, 20003, 5, layout, kernel);
-    for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::tiled})
-      check_long(device, 3, 2501, 6, layout, kernel);
+  for (const AccessMode access : {AccessMode::automatic, AccessMode::storage}) {
+    options.access = access;
+    const Device device = open_device(options);
+    for (Layout layout : {Layout::kn, Layout::nk}) {
+      for (MatmulKernel kernel : kernels_for(1)) check_long(device, 1, 20003, 5, layout, kernel);
+      for (MatmulKernel kernel :
+           {MatmulKernel::naive, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
+        check_long(device, 3, 2501, 6, layout, kernel);
+        CHECK(explain_matmul(device, 3, 2501, 6, {1.0f, layout, kernel}).dispatches > 1);
+      }
+    }
   }
-  const MatmulChoice choice = explain_matmul(device, 3, 2501, 6, {1.0f, Layout::kn, MatmulKernel::naive});
-  CHECK(choice.dispatches > 1);
 }
 
 TEST_CASE_METHOD(DeviceTest, "a split product with alpha scales every part once", "[matmul]") {

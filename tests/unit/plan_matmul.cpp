@@ -65,10 +65,10 @@ bool takes(const MatmulSelection& s, const MatmulProblem& p, const plan::Traits&
            shape.width == 4 * traits.subgroup_size * shape.columns;
   }
   const bool whole = p.k % 4 == 0 || traits.access.panels == kernels::AccessMode::storage;
+  if (shape.a_packed != !whole) return false;
   return shape.rows <= plan::matmul_panel_max_rows && shape.columns <= plan::matmul_panel_max_columns &&
          shape.width == traits.subgroup_size * shape.columns && plan::matmul_fours(p.k) % shape.steps == 0 &&
-         (whole || (shape.a_packed && shape.b_packed)) &&
-         (shape.b_packed || (p.layout == Layout::nk && p.type == DType::f32));
+         (whole || shape.b_packed) && (shape.b_packed || (p.layout == Layout::nk && p.type == DType::f32));
 }
 
 std::uint64_t iterations(const MatmulSelection& s, const MatmulProblem& p, std::uint64_t k) {
@@ -395,7 +395,12 @@ TEST_CASE("every selection keeps the rules, for every kernel, layout, device and
   constexpr std::array<std::uint64_t, 14> ks{1, 3, 4, 5, 63, 64, 65, 111, 255, 1023, 4099, 479983, 479999, 1000003};
   constexpr std::array<std::array<std::uint64_t, 2>, 7> sizes{
       {{1, 1}, {1, 70}, {1, 4096}, {2, 5}, {16, 17}, {70, 33}, {1000, 1000}}};
-  std::size_t checked = 0;
+  using kernels::AccessMode;
+  constexpr std::array<plan::Access, 4> accesses{{{AccessMode::storage, AccessMode::storage},
+                                                  {AccessMode::texel, AccessMode::texel},
+                                                  {AccessMode::pointer, AccessMode::texel},
+                                                  {AccessMode::pointer, AccessMode::pointer}}};
+  std::size_t devices = 0, checked = 0;
   for (const bool cpu : {false, true}) {
     for (const std::uint32_t most : {1u, 8u, 24u, 64u, 128u, 256u, 1024u}) {
       for (const std::uint32_t shared : {16u, 1000u, 4096u, 16384u, 49152u}) {
@@ -408,6 +413,7 @@ TEST_CASE("every selection keeps the rules, for every kernel, layout, device and
           traits.max_loop_iterations = loops;
           traits.subgroup_size = cpu ? (shared < 4096 ? 4 : 8) : 32;
           traits.broadcasts = most != 64;
+          traits.access = accesses[devices++ * 7 / 4 % accesses.size()];  // 7 / 4: not always with the same `loops`
           for (const std::uint64_t k : ks) {
             for (const auto& [m, n] : sizes) {
               for (const Layout layout : {Layout::kn, Layout::nk}) {

@@ -119,8 +119,8 @@ struct DeviceStats {
   std::uint64_t pipelines_requested = 0;  ///< how often a pipeline was asked for
   std::uint64_t submits = 0;              ///< vkQueueSubmit calls
   std::uint64_t allocations = 0;          ///< device memory blocks asked for, ever
-  std::uint64_t live_buffers = 0;         ///< VkBuffer objects now alive
-  std::uint64_t live_bytes = 0;           ///< their bytes
+  std::uint64_t live_buffers = 0;  ///< VkBuffer objects now alive, but for small ones the Device keeps for itself
+  std::uint64_t live_bytes = 0;    ///< their bytes
 };
 
 /// A Vulkan device, its queue, memory and pipelines.
