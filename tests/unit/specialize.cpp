@@ -82,7 +82,7 @@ std::vector<std::uint32_t> choices(const kernels::SpecConstant& c) {
   if (name == "pair" || name == "b_layout") return {0, 1};
   if (name == "combine") return {0, 1, 2};
   if (name == "vectorized") return {0, 1, 2, 3, 4, 5, 6, 7};
-  if (name == "rows") return {1, 2, 3, 4, 8};
+  if (name == "rows") return {1, 2, 3, 4, 8, 10};
   if (name == "columns") return {1, 2, 4, 8};
   if (name == "depth") return {8, 16};
   if (name == "b_type") return {0, 1, 2, 3, 4};
@@ -100,9 +100,13 @@ std::vector<std::uint32_t> choices(const kernels::SpecConstant& c) {
   return {c.default_bits, 1};
 }
 
-// Every choice of every constant, beside defaults with two steps, and random mixtures of them.
+// Every choice of every constant, beside defaults with two steps and a small tile, and random mixtures of them.
 std::vector<Named> broad_set(const kernels::Kernel& kernel) {
-  const Named base{{"step_count", 2}, {"step0", step(code_relu)}, {"step1", step(code_add, 4, 1)}};
+  const Named base{{"step_count", 2},
+                   {"step0", step(code_relu)},
+                   {"step1", step(code_add, 4, 1)},
+                   {"rows", 2},
+                   {"columns", 2}};
   std::vector<Named> all{{}, base};
   for (const kernels::SpecConstant& c : kernel.constants) {
     for (const std::uint32_t value : choices(c)) {
