@@ -73,13 +73,13 @@ void pack_columns(uint id) {
   uint column = min(i, params.n_count - 1u);
   uint end = params.k * params.n_count;
   vec4 w[4];
-#define LOAD(s)                                                                                    \
-  {                                                                                                \
-    uint k = 4u * four + s;                                                                        \
-    uint at = min(k, params.k - 1u) * params.n_count;                                                    \
-    w[s] = aligned_n ? load4(b, (at + min(i, params.n_count - 4u)) / 4u) : loadu4(b, at + column, end);  \
-    bvec4 inside = lessThan(i + uvec4(0u, 1u, 2u, 3u), uvec4(k < params.k ? params.n_count : 0u));       \
-    w[s] = mix(vec4(0.0), w[s], inside);                                                           \
+#define LOAD(s)                                                                                         \
+  {                                                                                                     \
+    uint k = 4u * four + s;                                                                             \
+    uint at = min(k, params.k - 1u) * params.n_count;                                                   \
+    w[s] = aligned_n ? load4(b, (at + min(i, params.n_count - 4u)) / 4u) : loadu4(b, at + column, end); \
+    bvec4 inside = lessThan(i + uvec4(0u, 1u, 2u, 3u), uvec4(k < params.k ? params.n_count : 0u));      \
+    w[s] = mix(vec4(0.0), w[s], inside);                                                                \
   }
   LOAD(0) LOAD(1) LOAD(2) LOAD(3)
   uint to = place(i, four);

@@ -58,14 +58,21 @@ vec4 load_b(uint at) {
 
 // Of the last four, the first `rest`, and zeros in place of the others, for which loadu4 gives the last one again: that
 // must not count twice, nor meet a zero of the other operand as an infinity.
+vec4 first_of(vec4 four, uint rest) { return mix(vec4(0.0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(rest))); }
+
 vec4 load_last_a(uint at, uint rest) {
-  if (!a_split) return load4(a, at);
-  return mix(vec4(0.0), loadu4(a, at, at + rest), lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(rest)));
+  if (a_split) return first_of(loadu4(a, at, at + rest), rest);
+  return load4(a, at);
 }
 
 vec4 load_last_b(uint at, uint rest) {
-  if (!b_split) return load4(b, at);
-  return mix(vec4(0.0), loadu4(b, at, at + rest), lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(rest)));
+  if (b_split) return first_of(loadu4(b, at, at + rest), rest);
+  return load4(b, at);
+}
+
+// Where a row that is not packed begins.
+uint begin_of(uint row, bool in_floats) {
+  return in_floats ? row * params.k + params.k_begin : row * matmul_fours() + params.k_begin / 4u;
 }
 
 // Columns `first` and on of the tile, `columns` per lane. Rows and columns past the end repeat the last one; their
@@ -83,13 +90,11 @@ void compute(uint band, uint panel, uint first) {
 #define BEGIN_LEFT(s)                                                                       \
   if (s < left_count)                                                                       \
     a_at[s] = a_packed != 0u ? (band * fours + four) * rows + left_row(s)                   \
-           : a_split      ? min(band * rows + left_row(s), params.m - 1u) * params.k + params.k_begin \
-                          : min(band * rows + left_row(s), params.m - 1u) * fours + four;
+                             : begin_of(min(band * rows + left_row(s), params.m - 1u), a_split);
 #define BEGIN_COLUMN(unused, c)                                                             \
   if (c < columns)                                                                          \
     b_at[c] = b_packed != 0u ? (panel * fours + four) * width + min(LOCAL(c), width - 1u)   \
-           : b_split      ? min(panel * width + LOCAL(c), params.n_count - 1u) * params.k + params.k_begin \
-                          : min(panel * width + LOCAL(c), params.n_count - 1u) * fours + four;
+                             : begin_of(min(panel * width + LOCAL(c), params.n_count - 1u), b_split);
 #define BEGIN_SUM(r, c) \
   if (r < rows && c < columns) sum[r * 8 + c] = 0.0;
 #define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)

@@ -211,9 +211,12 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
   return s;
 }
 
+// Lanes that workgroups are made of.
+std::uint32_t real_lanes(const Traits& traits) { return std::max(traits.subgroup_size, traits.real_subgroup_size); }
+
 bool has_subgroups(const Traits& traits) {
   return traits.subgroup_operations && traits.subgroup_size >= matmul_subgroup_min_lanes &&
-         traits.max_group_invocations >= std::max(traits.subgroup_size, traits.real_subgroup_size);
+         traits.max_group_invocations >= real_lanes(traits);
 }
 
 Error no_subgroups(const char* kernel) {
@@ -251,7 +254,7 @@ void set_subgroup_shape(MatmulSelection& s, const MatmulProblem& p, const Traits
   shape.rows = tile.rows;
   shape.columns = tile.columns;
   shape.width = width;
-  const std::uint32_t lanes = std::max(traits.subgroup_size, traits.real_subgroup_size);
+  const std::uint32_t lanes = real_lanes(traits);
   // A single row is as quickly loaded as broadcast.
   shape.sources = !traits.broadcasts || tile.rows == 1 ? 1 : traits.subgroup_size < 8 ? 4 : 8;
   // A workgroup is what a core takes at a time: several tiles, but not so many that cores go without. Powers of two,

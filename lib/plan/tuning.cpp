@@ -179,7 +179,7 @@ std::uint64_t variants_fingerprint() {
   gpu.max_shared_bytes = 1u << 16;
   Traits cpu = gpu;
   cpu.cpu = true;
-  cpu.broadcasts = true;
+  cpu.broadcasts = false;
   cpu.subgroup_size = 8;
   cpu.access = {kernels::AccessMode::texel, kernels::AccessMode::texel};
   for (Layout layout : {Layout::kn, Layout::nk}) {

@@ -221,10 +221,9 @@ class Model {
     const std::uint32_t a_height = panel && constant(d_, "a_packed") != 0 ? constant(d_, "rows") : 0;
     const std::uint32_t b_height = panel && constant(d_, "b_packed") != 0 ? constant(d_, "width") : 0;
     if (panel) {
-      const bool split = params.k % 4 != 0 && (a_height == 0 || b_height == 0);
       const bool whole = params.k % 4 == 0 || (a_height != 0 && b_height != 0);
       if ((constant(d_, "vectorized") != 0) != whole) object_("is wrong about alignment");
-      const std::uint64_t fours = split ? params.k / 4 : plan::matmul_fours(params.k);
+      const std::uint64_t fours = whole ? plan::matmul_fours(params.k) : params.k / 4;
       if (fours % constant(d_, "steps") != 0) object_("steps over the end of k");
     }
     auto a_at = [&](std::uint64_t i, std::uint64_t k) {
