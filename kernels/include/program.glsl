@@ -7,10 +7,11 @@
 #ifndef BRONTES_PROGRAM_GLSL
 #define BRONTES_PROGRAM_GLSL
 
-#include "activations.glsl"
+#include "elementary.glsl"
+#include "integers.glsl"
 #include "memory.glsl"
 
-// op | a << 8 | b << 16: an op of elementwise.def and its operands' registers.
+// op | a << 8 | b << 16 | c << 24: an op of elementwise.def and its operands' registers.
 layout(constant_id = 20) const uint step_count = 0;
 layout(constant_id = 21) const uint step0 = 0;
 layout(constant_id = 22) const uint step1 = 0;
@@ -23,12 +24,13 @@ const uint mode_row_vec4 = 3;
 const uint mode_column_vec4 = 4;
 const uint mode_general = 5;
 
-vec4 apply(uint op, vec4 x, vec4 y, float p, float q) {
-  vec4 result = x;
+vec4 apply(uint op, vec4 x, vec4 y, vec4 z, float p, float q) {
+  // Step by step as written: drivers would otherwise join a product and a sum, or take x - x for 0 whatever x is.
+  precise vec4 result = x;
   switch (op) {
-#define BRONTES_OP(name, code, arity, scalars, formula) \
-  case code:                                            \
-    result = formula;                                   \
+#define BRONTES_OP(name, code, arity, scalars, types, formula) \
+  case code:                                                   \
+    result = formula;                                          \
     break;
 #include "elementwise.def"
 #undef BRONTES_OP
@@ -36,8 +38,11 @@ vec4 apply(uint op, vec4 x, vec4 y, float p, float q) {
   return result;
 }
 
-#define BRONTES_STEP(s, p, q) \
-  if (s < step_count) r[4 + s] = apply(step##s & 255u, r[step##s >> 8 & 255u], r[step##s >> 16 & 255u], p, q);
+#define BRONTES_STEP(s, p, q)                                                                      \
+  if (s < step_count) {                                                                            \
+    r[4 + s] =                                                                                     \
+        apply(step##s & 255u, r[step##s >> 8 & 255u], r[step##s >> 16 & 255u], r[step##s >> 24], p, q); \
+  }
 
 // Sets `to` to what an input gives for vec4 `at` of the result, by its mode (plan::ElementwiseMode). In
 // mode_full all four elements must exist.

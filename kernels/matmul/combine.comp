@@ -1,6 +1,6 @@
 // Adds up the slices of k that a matmul computed side by side, always in the same order:
 //
-//   C[m,n_count] = alpha * (slice 0 + slice 1 + ...), plus C if accumulate
+//   C[m,n_count] = alpha * (slice 0 + slice 1 + ..., plus C if accumulate)
 //
 // and then the epilogue. Slices are [m,n_count] each; in C these are the columns from n_begin on.
 #version 450
@@ -59,13 +59,13 @@ void main() {
   for (; s < params.slices; ++s) sum += LOAD(s);
 
   if (four) {
+    if (accumulate != 0u) sum += load4(c, to);
     vec4 value = params.alpha * sum;
-    if (accumulate != 0u) value += load4(c, to);
     BRONTES_EPILOGUE4(value, to, params.epilogue)
     store4(c, to, value);
   } else {
+    if (accumulate != 0u) sum.x += load1(c, to);
     float value = params.alpha * sum.x;
-    if (accumulate != 0u) value += load1(c, to);
     BRONTES_EPILOGUE1(value, to, params.epilogue)
     store1(c, to, value);
   }

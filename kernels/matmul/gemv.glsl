@@ -46,20 +46,25 @@ shared float partial[b_layout * nk_floats + (1 - b_layout) * kn_floats];
 #define FOR_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define FOR_COLUMNS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3) DO(r, 4) DO(r, 5) DO(r, 6) DO(r, 7)
 
-void weight_rows(uint tile, uint slice) {
+// `copy` counts the matrices of C: those of a batch, once for each slice of k.
+uint slice_of(uint copy) { return batched != 0u ? copy / params.batch : copy; }
+uint matrix_of(uint copy) { return batched != 0u ? copy % params.batch : 0u; }
+
+void weight_rows(uint tile, uint copy) {
   uint lane = gl_LocalInvocationID.x;
-  uint begin = params.k_begin + slice * params.k_slice;
+  uint begin = params.k_begin + slice_of(copy) * params.k_slice;
   uint end = min(begin + params.k_slice, params.k_begin + params.k_count);
   uint first = tile * columns;
+  uvec3 before = rows_before(matrix_of(copy), params.n);
 
   // Rows past the end repeat the last one; their sums go nowhere.
   uint a_row[8];
   uint w_row[8];
   uint w_at[8];  // in vec4s if aligned
   float sum[64];
-#define BEGIN_ROW(r) a_row[r] = min(r, params.m - 1u) * params.k;
-#define BEGIN_COLUMN(r, c)                             \
-  w_row[c] = min(first + c, params.n_count - 1u);      \
+#define BEGIN_ROW(r) a_row[r] = (before.x + min(r, params.m - 1u)) * params.k;
+#define BEGIN_COLUMN(r, c)                                       \
+  w_row[c] = before.y + min(first + c, params.n_count - 1u);     \
   w_at[c] = w_row[c] * params.k / (aligned ? 4u : 1u);
 #define BEGIN_SUM(r, c) sum[r * 8 + c] = 0.0;
 #define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
@@ -174,24 +179,25 @@ void weight_rows(uint tile, uint slice) {
     uint row = i / columns;
     uint column = first + i % columns;
     if (row < params.m && column < params.n_count)
-      put1((slice * params.m + row) * params.n + params.n_begin + column, total);
+      put1((copy * params.m + row) * params.n + params.n_begin + column, total);
   }
 }
 
-void columns_of_b(uint tile, uint slice) {
+void columns_of_b(uint tile, uint copy) {
   uint local = gl_LocalInvocationID.x;
   uint team = local / lanes;
-  uint begin = params.k_begin + slice * params.k_slice;
+  uint begin = params.k_begin + slice_of(copy) * params.k_slice;
   uint end = min(begin + params.k_slice, params.k_begin + params.k_count);
   // In vec4s if `four`, else in floats.
   uint width = four ? params.n / 4u : params.n;
   uint first = tile * lanes;
-  uint at = min(first + local % lanes, width - 1u);
+  uvec3 before = rows_before(matrix_of(copy), params.k);
+  uint at = before.y * width + min(first + local % lanes, width - 1u);
 
   uint a_row[8];
   vec4 sum[8];
-#define BEGIN(r)                              \
-  a_row[r] = min(r, params.m - 1u) * params.k; \
+#define BEGIN(r)                                            \
+  a_row[r] = (before.x + min(r, params.m - 1u)) * params.k; \
   sum[r] = vec4(0.0);
   FOR_ROWS(BEGIN)
 
@@ -257,7 +263,7 @@ void columns_of_b(uint tile, uint slice) {
       i += lanes;
     }
     if (row < params.m && column < width) {
-      uint to = (slice * params.m + row) * width + column;
+      uint to = (copy * params.m + row) * width + column;
       if (four)
         put4(to, total);
       else

@@ -15,15 +15,24 @@ void main() {
   uint group = group_index();
   if (group >= params.groups) return;
   uint tiles_n = (params.n_count + group_x - 1u) / group_x;
+  uint z = 0u;
+  if (batched != 0u) {
+    uint tiles = (params.m + group_y - 1u) / group_y * tiles_n;
+    z = group / tiles;
+    group -= z * tiles;
+  }
   uint row = group / tiles_n * group_y + gl_LocalInvocationID.y;
   uint column = group % tiles_n * group_x + gl_LocalInvocationID.x;
   if (row >= params.m || column >= params.n_count) return;
 
+  uvec3 before = rows_before(z, b_layout == layout_nk ? params.n : params.k);
   uint end = params.k_begin + params.k_count;
   float sum = 0.0;
   uint k = params.k_begin;
-#define ADD(u) \
-  sum += load1(a, row * params.k + k + u) * (b_layout == layout_nk ? weight1(column, k + u) : load1(b, (k + u) * params.n + column));
+#define ADD(u)                                                                           \
+  sum += load1(a, (before.x + row) * params.k + k + u) *                                 \
+         (b_layout == layout_nk ? weight1(before.y + column, k + u)                       \
+                                : load1(b, (before.y + k + u) * params.n + column));
   for (; k + 4u <= end; k += 4u) {
     ADD(0u) ADD(1u) ADD(2u) ADD(3u)
   }
@@ -31,5 +40,5 @@ void main() {
     ADD(0u)
   }
 
-  put1(row * params.n + params.n_begin + column, sum);
+  put1((before.z + row) * params.n + params.n_begin + column, sum);
 }

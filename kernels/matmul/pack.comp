@@ -3,7 +3,8 @@
 //
 //   vec4 (band * fours + k / 4) * height + i % height   for row or column i, where fours = matmul_fours(k)
 //
-// with zeros past the last row or column and past k. Weights of other types become f32.
+// with zeros past the last row or column and past k. Weights of other types become f32. The matrices of a batch each have
+// bands of their own, one after the other.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -13,6 +14,7 @@
 layout(push_constant, std430) uniform MatmulPackParams {
   uint k;
   uint n_count;  // rows, or columns of B[k,n]
+  uint batch;    // matrices
 } params;
 
 BRONTES_WORDS(1, b)
@@ -30,20 +32,26 @@ layout(constant_id = 1) const uint b_layout = 1;
 layout(constant_id = 2) const uint vectorized = 0;
 // For columns of B[k,n] a multiple of 4.
 layout(constant_id = 3) const uint height = 8;
+// 1 for several matrices.
+layout(constant_id = 42) const uint batched = 0;
 
 const bool aligned_k = (vectorized & 1u) != 0u;
 const bool aligned_n = (vectorized & 2u) != 0u;
 
-uint place(uint i, uint four) { return (i / height * matmul_fours() + four) * height + i % height; }
+uint bands() { return (params.n_count + height - 1u) / height; }
 
-// Up to 32 of k of one row.
-void pack_row(uint id) {
+uint place(uint i, uint four, uint z) {
+  return ((z * bands() + i / height) * matmul_fours() + four) * height + i % height;
+}
+
+// Up to 32 of k of one row of matrix z.
+void pack_row(uint id, uint z) {
   uint parts = (matmul_fours() + 7u) / 8u;
   // Neighbours in a band write side by side.
   uint i = id / (parts * height) * height + id % height;
   uint four = id / height % parts * 8u;
-  uint to = place(i, four);
-  uint row = min(i, params.n_count - 1u);
+  uint to = place(i, four, z);
+  uint row = z * params.n_count + min(i, params.n_count - 1u);
   bool outside = i >= params.n_count;
   uint row_end = (row + 1u) * params.k;
 #define PACK(s)                                                                                       \
@@ -65,24 +73,24 @@ void pack_row(uint id) {
   PACK(0u) PACK(1u) PACK(2u) PACK(3u) PACK(4u) PACK(5u) PACK(6u) PACK(7u)
 }
 
-// Four of k of four columns.
-void pack_columns(uint id) {
-  uint across = (params.n_count + height - 1u) / height * (height / 4u);
+// Four of k of four columns of matrix z.
+void pack_columns(uint id, uint z) {
+  uint across = bands() * (height / 4u);
   uint i = id % across * 4u;
   uint four = id / across;
   uint column = min(i, params.n_count - 1u);
-  uint end = params.k * params.n_count;
+  uint end = (z + 1u) * params.k * params.n_count;
   vec4 w[4];
 #define LOAD(s)                                                                                         \
   {                                                                                                     \
     uint k = 4u * four + s;                                                                             \
-    uint at = min(k, params.k - 1u) * params.n_count;                                                   \
+    uint at = (z * params.k + min(k, params.k - 1u)) * params.n_count;                                  \
     w[s] = aligned_n ? load4(b, (at + min(i, params.n_count - 4u)) / 4u) : loadu4(b, at + column, end); \
     bvec4 inside = lessThan(i + uvec4(0u, 1u, 2u, 3u), uvec4(k < params.k ? params.n_count : 0u));      \
     w[s] = mix(vec4(0.0), w[s], inside);                                                                \
   }
   LOAD(0) LOAD(1) LOAD(2) LOAD(3)
-  uint to = place(i, four);
+  uint to = place(i, four, z);
   store4(c, to, vec4(w[0].x, w[1].x, w[2].x, w[3].x));
   store4(c, to + 1u, vec4(w[0].y, w[1].y, w[2].y, w[3].y));
   store4(c, to + 2u, vec4(w[0].z, w[1].z, w[2].z, w[3].z));
@@ -91,10 +99,16 @@ void pack_columns(uint id) {
 
 void main() {
   uint id = group_index() * group_size + gl_LocalInvocationID.x;
-  uint bands = (params.n_count + height - 1u) / height;
-  if (b_layout == layout_nk) {
-    if (id < bands * height * ((matmul_fours() + 7u) / 8u)) pack_row(id);
-  } else {
-    if (id < bands * (height / 4u) * matmul_fours()) pack_columns(id);
+  uint each = b_layout == layout_nk ? bands() * height * ((matmul_fours() + 7u) / 8u)
+                                    : bands() * (height / 4u) * matmul_fours();
+  uint z = 0u;
+  if (batched != 0u) {
+    z = id / each;
+    id -= z * each;
   }
+  if (batched != 0u ? z >= params.batch : id >= each) return;
+  if (b_layout == layout_nk)
+    pack_row(id, z);
+  else
+    pack_columns(id, z);
 }

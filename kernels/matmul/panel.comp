@@ -77,11 +77,15 @@ uint begin_of(uint row, bool in_floats) {
 
 // Columns `first` and on of the tile, `columns` per lane. Rows and columns past the end repeat the last one; their
 // sums go nowhere.
-void compute(uint band, uint panel, uint first) {
+void compute(uint band, uint panel, uint first, uint z) {
   uint lane = gl_SubgroupInvocationID;
   uint fours = matmul_fours();
   uint four = params.k_begin / 4u;
   uint k_end = params.k_begin + params.k_count;
+  uvec3 before = rows_before(z, params.n);
+  // Bands of packed operands before those of the matrices.
+  uvec2 skipped = uvec2(0u);
+  if (batched != 0u) skipped = factors_of(z) * uvec2((params.m + rows - 1u) / rows, (params.n + width - 1u) / width);
   uint end = (k_end + (split ? 0u : 3u)) / 4u;
   uint a_at[16];
   uint b_at[8];
@@ -89,12 +93,12 @@ void compute(uint band, uint panel, uint first) {
 #define LOCAL(c) (first + (c) * gl_SubgroupSize + lane)
 #define BEGIN_LEFT(s)                                                                       \
   if (s < left_count)                                                                       \
-    a_at[s] = a_packed != 0u ? (band * fours + four) * rows + left_row(s)                   \
-                             : begin_of(min(band * rows + left_row(s), params.m - 1u), a_split);
+    a_at[s] = a_packed != 0u ? ((skipped.x + band) * fours + four) * rows + left_row(s)     \
+                             : begin_of(before.x + min(band * rows + left_row(s), params.m - 1u), a_split);
 #define BEGIN_COLUMN(unused, c)                                                             \
   if (c < columns)                                                                          \
-    b_at[c] = b_packed != 0u ? (panel * fours + four) * width + min(LOCAL(c), width - 1u)   \
-                             : begin_of(min(panel * width + LOCAL(c), params.n_count - 1u), b_split);
+    b_at[c] = b_packed != 0u ? ((skipped.y + panel) * fours + four) * width + min(LOCAL(c), width - 1u) \
+                             : begin_of(before.y + min(panel * width + LOCAL(c), params.n_count - 1u), b_split);
 #define BEGIN_SUM(r, c) \
   if (r < rows && c < columns) sum[r * 8 + c] = 0.0;
 #define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
@@ -151,7 +155,8 @@ void compute(uint band, uint panel, uint first) {
 #define PUT(unused, c)                                                                                  \
   if (c < columns) {                                                                                    \
     uint column = panel * width + LOCAL(c);                                                             \
-    if (LOCAL(c) < width && column < params.n_count) put1(row * params.n + params.n_begin + column, sum[c]); \
+    if (LOCAL(c) < width && column < params.n_count)                                                    \
+      put1((before.z + row) * params.n + params.n_begin + column, sum[c]);                              \
   }
 #define MOVE(r, c) \
   if (r + 1 < rows && c < columns) sum[r * 8 + c] = sum[(r * 8 + 8) % 128 + c];
@@ -167,10 +172,16 @@ void main() {
   uint bands = (params.m + rows - 1u) / rows;
   uint panels = (params.n_count + width - 1u) / width;
   for (uint i = gl_SubgroupID; i < tiles; i += gl_NumSubgroups) {
-    uvec2 place = tile_position(group_index() * tiles + i, bands, panels);
-    if (place.x < bands) {
+    uint tile = group_index() * tiles + i;
+    uint z = 0u;
+    if (batched != 0u) {
+      z = tile / (bands * panels);
+      tile -= z * bands * panels;
+    }
+    uvec2 place = tile_position(tile, bands, panels);
+    if (batched != 0u ? z < params.batch : place.x < bands) {
       // Once around, but for subgroups smaller than the planner knew.
-      for (uint first = 0u; first < width; first += columns * gl_SubgroupSize) compute(place.x, place.y, first);
+      for (uint first = 0u; first < width; first += columns * gl_SubgroupSize) compute(place.x, place.y, first, z);
     }
   }
 }

@@ -32,19 +32,21 @@ const bool aligned = (vectorized & 2u) != 0u;
 // Columns `first` and on of the tile, 4 * vectors per lane. Rows past the end repeat the last one, columns past the end
 // the last four; neither goes anywhere. Where rows begin is computed before the loops, because not every driver
 // moves that out of them.
-void compute(uvec2 place, uint first) {
+void compute(uvec2 place, uint first, uint z) {
   uint lane = gl_SubgroupInvocationID;
   uint first_row = place.x * rows;
+  uvec3 before = rows_before(z, params.k);
   uint a_at[16];
   uint at[4];  // of B, in vec4s if aligned
   vec4 sum[64];
   uint stride = aligned ? params.n / 4u : params.n;
 #define BEGIN_LEFT(s) \
-  if (s < left_count) a_at[s] = min(first_row + left_row(s), params.m - 1u) * params.k;
+  if (s < left_count) a_at[s] = (before.x + min(first_row + left_row(s), params.m - 1u)) * params.k;
 #define BEGIN_VECTOR(unused, v)                                                                                       \
   if (v < vectors) {                                                                                                  \
     uint column = place.y * width + first + 4u * (v * gl_SubgroupSize + lane);                                        \
-    at[v] = params.k_begin * stride + (aligned ? min(column, params.n - 4u) / 4u : min(column, params.n - 1u));       \
+    at[v] = (before.y + params.k_begin) * stride;                                                                     \
+    at[v] += aligned ? min(column, params.n - 4u) / 4u : min(column, params.n - 1u);                                  \
   }
 #define BEGIN_SUM(r, v) \
   if (r < rows && v < vectors) sum[r * 4 + v] = vec4(0.0);
@@ -55,13 +57,14 @@ void compute(uvec2 place, uint first) {
 
   uint k = params.k_begin;
   uint end = params.k_begin + params.k_count;
+  uint b_end = (before.y + params.k) * params.n;
   vec4 x[4];
   vec4 w[16];
 #define FOUR(s) (aligned_k ? load4(a, (a_at[s] + k) / 4u) : loadu4(a, a_at[s] + k, a_at[s] + end))
 #define ONE(s) vec4(load1(a, a_at[s] + k), 0.0, 0.0, 0.0)
 #define LOAD_B(u, v)                                                                            \
   if (v < vectors) {                                                                            \
-    w[u * 4 + v] = aligned ? load4(b, at[v]) : loadu4(b, at[v], params.k * params.n);           \
+    w[u * 4 + v] = aligned ? load4(b, at[v]) : loadu4(b, at[v], b_end);                         \
     at[v] += stride;                                                                            \
   }
   // All four rows before the next vec4 of any: the first of a row is what has to be waited for, and so it is waited
@@ -107,7 +110,7 @@ void compute(uvec2 place, uint first) {
   if (v < vectors) {                                                      \
     uint local = first + 4u * (v * gl_SubgroupSize + lane);               \
     uint column = place.y * width + local;                                \
-    uint i = row * params.n + column;                                     \
+    uint i = (before.z + row) * params.n + column;                        \
     if (local < width) {                                                  \
       if (aligned) {                                                      \
         if (column < params.n) put4(i / 4u, sum[v]);                      \
@@ -133,10 +136,16 @@ void main() {
   uint down = (params.m + rows - 1u) / rows;
   uint across = (params.n + width - 1u) / width;
   for (uint i = gl_SubgroupID; i < tiles; i += gl_NumSubgroups) {
-    uvec2 place = tile_position(group_index() * tiles + i, down, across);
-    if (place.x < down) {
+    uint tile = group_index() * tiles + i;
+    uint z = 0u;
+    if (batched != 0u) {
+      z = tile / (down * across);
+      tile -= z * down * across;
+    }
+    uvec2 place = tile_position(tile, down, across);
+    if (batched != 0u ? z < params.batch : place.x < down) {
       // Once around, but for subgroups smaller than the planner knew.
-      for (uint first = 0u; first < width; first += 4u * vectors * gl_SubgroupSize) compute(place, first);
+      for (uint first = 0u; first < width; first += 4u * vectors * gl_SubgroupSize) compute(place, first, z);
     }
   }
 }

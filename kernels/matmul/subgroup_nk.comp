@@ -33,7 +33,16 @@ const bool split = b_type == type_f32 ? !aligned : false;
 const bool ragged = (vectorized & whole_chunks) != whole_chunks;
 
 void compute(uint tile) {
-  uvec2 place = tile_position(tile, (params.m + rows - 1u) / rows, (params.n_count + columns - 1u) / columns);
+  uint down = (params.m + rows - 1u) / rows;
+  uint across = (params.n_count + columns - 1u) / columns;
+  uint z = 0u;
+  if (batched != 0u) {
+    z = tile / (down * across);
+    if (z >= params.batch) return;
+    tile -= z * down * across;
+  }
+  uvec3 before = rows_before(z, params.n);
+  uvec2 place = tile_position(tile, down, across);
   uint first_row = place.x * rows;
   uint first_column = place.y * columns;
   if (first_row >= params.m) return;
@@ -45,9 +54,9 @@ void compute(uint tile) {
   uint w_row[16];
   uint w_at[16];
   float sum[128];
-#define BEGIN_ROW(r) a_row[r] = min(first_row + r, params.m - 1u) * params.k / (ragged ? 1u : 4u);
+#define BEGIN_ROW(r) a_row[r] = (before.x + min(first_row + r, params.m - 1u)) * params.k / (ragged ? 1u : 4u);
 #define BEGIN_COLUMN(r, c)                                                     \
-  w_row[c] = min(first_column + c, params.n_count - 1u);                       \
+  w_row[c] = before.y + min(first_column + c, params.n_count - 1u);            \
   w_at[c] = w_row[c] * weight_row_words() / (split ? 1u : 4u);
 #define BEGIN_SUM(r, c) sum[r * 16 + c] = 0.0;
 #define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
@@ -111,7 +120,7 @@ void compute(uint tile) {
   }
 #define PUT(row, at, value)                                               \
   if (at < columns && first_column + at < params.n_count)            \
-    put1((first_row + row) * params.n + params.n_begin + first_column + at, value);
+    put1((before.z + first_row + row) * params.n + params.n_begin + first_column + at, value);
 #define FINISH(r)                                                    \
   if (r < rows && first_row + r < params.m) {                        \
     float mine = 0.0;                                                \

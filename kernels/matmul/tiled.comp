@@ -67,11 +67,11 @@ const uint elements_per_word = b_type == type_q4_0 ? 8u : b_type == type_q8_0 ? 
 // Rows and columns past the end repeat the last one: their products go nowhere.
 #define BEGIN(l)                                                                                       \
   a_into[l] = CARRIED_K(l) * tile_m + SWIZZLED(CARRIED_ROW(l), CARRIED_K(l));                           \
-  a_at[l] = min(first_row + CARRIED_ROW(l), params.m - 1u) * params.k + CARRIED_K(l);                  \
+  a_at[l] = (before.x + min(first_row + CARRIED_ROW(l), params.m - 1u)) * params.k + CARRIED_K(l);     \
   if (vector_k) a_at[l] /= 4u;                                                                         \
   if (b_layout == layout_nk) {                                                                         \
     b_into[l] = CARRIED_K(l) * tile_n + SWIZZLED(CARRIED_ROW(l), CARRIED_K(l));                         \
-    b_at[l] = uvec4(min(first_column + CARRIED_ROW(l), params.n_count - 1u));                          \
+    b_at[l] = uvec4(before.y + min(first_column + CARRIED_ROW(l), params.n_count - 1u));               \
     if (b_type == type_f32) b_at[l].x = b_at[l].x * params.k + CARRIED_K(l);                           \
     if (b_type == type_f32 && vector_k) b_at[l].x /= 4u;                                               \
     if (b_type != type_f32) b_at[l].y = b_at[l].x * weight_row_words() + CARRIED_K(l) / elements_per_word; \
@@ -80,10 +80,11 @@ const uint elements_per_word = b_type == type_q4_0 ? 8u : b_type == type_q8_0 ? 
   }                                                                                                    \
   if (b_layout == layout_nk) {                                                                         \
   } else if (vector_n) {                                                                               \
-    b_at[l].x = (CARRIED_LINE(l) * params.n + min(first_column + CARRIED_COLUMN(l), params.n - 4u)) / 4u; \
+    b_at[l].x = (before.y + CARRIED_LINE(l)) * params.n;                                               \
+    b_at[l].x = (b_at[l].x + min(first_column + CARRIED_COLUMN(l), params.n - 4u)) / 4u;               \
   } else {                                                                                             \
     b_at[l] = min(first_column + CARRIED_COLUMN(l) + uvec4(0u, 1u, 2u, 3u), uvec4(params.n - 1u));     \
-    b_at[l] += CARRIED_LINE(l) * params.n;                                                             \
+    b_at[l] += (before.y + CARRIED_LINE(l)) * params.n;                                                \
   }
 
 #define FETCH_A(l)                                          \
@@ -197,9 +198,9 @@ const uint elements_per_word = b_type == type_q4_0 ? 8u : b_type == type_q8_0 ? 
     }                                                                          \
   }
 
-void finish(uint row, uint column, uint slice, vec4 value) {
+void finish(uint row, uint column, uint copy, vec4 value) {
   if (row >= params.m || column >= params.n_count) return;
-  uint i = (slice * params.m + row) * params.n + params.n_begin + column;
+  uint i = (copy * params.m + row) * params.n + params.n_begin + column;
   if (vector_n) {
     put4(i / 4u, value);
   } else {
@@ -213,8 +214,8 @@ void finish(uint row, uint column, uint slice, vec4 value) {
 #define FINISH_ROW(i, from)                                                                        \
   {                                                                                                \
     uint row = first_row + local_row + (i < 4u ? i : tile_m / 2u + i - 4u);                        \
-    finish(row, first_column + local_column, slice, sum[from][0]);                                 \
-    if (micro_n == 8u) finish(row, first_column + local_column + tile_n / 2u, slice, sum[from][1]); \
+    finish(row, first_column + local_column, copy, sum[from][0]);                                  \
+    if (micro_n == 8u) finish(row, first_column + local_column + tile_n / 2u, copy, sum[from][1]); \
   }
 #define FINISH(i) \
   if (i < micro_m) FINISH_ROW(uint(i), i)
@@ -230,7 +231,10 @@ void main() {
   uint local = gl_LocalInvocationID.x;
   uint tiles_m = (params.m + tile_m - 1u) / tile_m;
   uint tiles_n = (params.n_count + tile_n - 1u) / tile_n;
-  uint slice = group / (tiles_m * tiles_n);
+  // Of C: one for each matrix of a batch, and all of them for each slice of k.
+  uint copy = group / (tiles_m * tiles_n);
+  uint slice = batched != 0u ? copy / params.batch : copy;
+  uvec3 before = rows_before(batched != 0u ? copy % params.batch : 0u, b_layout == layout_nk ? params.n : params.k);
   uint first_row = group / tiles_n % tiles_m * tile_m;
   uint first_column = group % tiles_n * tile_n;
   uint local_row = local / (tile_n / micro_n) * 4u;

@@ -61,33 +61,40 @@ void main() {
   uint end = min(begin + params.chunk, params.n);
 
   float identity = combine == combine_sum ? 0.0 : combine == combine_max ? -BRONTES_INFINITY : BRONTES_INFINITY;
-  vec4 a0 = vec4(identity);
-  vec4 a1 = a0;
-  vec4 a2 = a0;
-  vec4 a3 = a0;
+  vec4 total = vec4(identity);
+  vec4 rest = total;
+
+  // What an iteration takes is added up among itself before it joins the total, so that no chain of additions is longer
+  // than plan::reduce_most_rounds / 8 plus a few. One sum is carried from iteration to iteration: CPU drivers end each
+  // with a select, or a store, for every one.
+#define PAIR(i) combined(value4(at + (i) * group_size), value4(at + ((i) + 1u) * group_size))
+#define FOUR(i) combined(PAIR(i), PAIR((i) + 2u))
+#define EIGHT(i) combined(FOUR(i), FOUR((i) + 4u))
+#define SIXTEEN(i) combined(EIGHT(i), EIGHT((i) + 8u))
 
   // Every chunk begins on a vec4; only the last may end inside one.
   uint end4 = end / 4u;
   uint at = begin / 4u + lane;
+  while (at + 31u * group_size < end4) {
+    total = combined(total, combined(SIXTEEN(0u), SIXTEEN(16u)));
+    at += 32u * group_size;
+  }
   while (at + 3u * group_size < end4) {
-    a0 = combined(a0, value4(at));
-    a1 = combined(a1, value4(at + group_size));
-    a2 = combined(a2, value4(at + 2u * group_size));
-    a3 = combined(a3, value4(at + 3u * group_size));
+    rest = combined(rest, FOUR(0u));
     at += 4u * group_size;
   }
-  if (at < end4) a0 = combined(a0, value4(at));
-  if (at + group_size < end4) a1 = combined(a1, value4(at + group_size));
-  if (at + 2u * group_size < end4) a2 = combined(a2, value4(at + 2u * group_size));
+  if (at < end4) rest = combined(rest, value4(at));
+  if (at + group_size < end4) rest = combined(rest, value4(at + group_size));
+  if (at + 2u * group_size < end4) rest = combined(rest, value4(at + 2u * group_size));
   if (lane == 0u) {
-    uint rest = end4 * 4u;
-    if (rest < end) a3.x = combined(a3.x, value1(rest));
-    if (rest + 1u < end) a3.y = combined(a3.y, value1(rest + 1u));
-    if (rest + 2u < end) a3.z = combined(a3.z, value1(rest + 2u));
+    uint last = end4 * 4u;
+    if (last < end) rest.x = combined(rest.x, value1(last));
+    if (last + 1u < end) rest.y = combined(rest.y, value1(last + 1u));
+    if (last + 2u < end) rest.z = combined(rest.z, value1(last + 2u));
   }
 
-  vec4 a = combined(combined(a0, a1), combined(a2, a3));
-  float mine = combined(combined(a.x, a.y), combined(a.z, a.w));
+  total = combined(total, rest);
+  float mine = combined(combined(total.x, total.y), combined(total.z, total.w));
   partial[lane] = mine;
   // Kept a loop because every barrier costs lavapipe much compile time.
   [[dont_unroll]] for (uint width = group_size / 2u; width > 0u; width /= 2u) {

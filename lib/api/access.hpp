@@ -1,6 +1,8 @@
 // How the library's own code reaches the state behind public classes.
 #pragma once
 
+#include "api/guard.hpp"
+#include "engine/engine.hpp"
 #include "record/graph.hpp"
 #include "vk/context.hpp"
 
@@ -12,14 +14,19 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace brontes {
 
 struct DeviceAccess {
   /// Null for a moved-from Device.
-  static const std::shared_ptr<vk::Context>& context(const Device& device) noexcept { return device.context_; }
-  static Device make(std::shared_ptr<vk::Context> context) noexcept { return Device(std::move(context)); }
+  static const std::shared_ptr<engine::Engine>& engine(const Device& device) noexcept { return device.engine_; }
+  static std::shared_ptr<vk::Context> context(const Device& device) noexcept {
+    return device.engine_ ? device.engine_->context() : nullptr;
+  }
+  static Device make(std::shared_ptr<engine::Engine> engine) noexcept { return Device(std::move(engine)); }
 };
 
 struct BufferAccess {
@@ -81,10 +88,28 @@ struct TensorAccess {
   }
 };
 
+/// Whether elements of a type are seen as T by the host: i32 and masks are integers.
+template <class T>
+bool is_seen_as(DType dtype) noexcept {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, std::int32_t>);
+  if constexpr (std::is_same_v<T, float>) return dtype == DType::f32;
+  return dtype == DType::i32 || dtype == DType::mask;
+}
+template <class T>
+const char* name_of() noexcept {
+  return std::is_same_v<T, float> ? "f32" : "i32";
+}
+
 /// What read() asks of a value and its output.
-inline Error check_output(const record::Value& value, Span<float> out) {
+template <class T>
+Error check_output(const record::Value& value, Span<T> out) {
   const Shape& shape = value.shape;
   if (value.weight) return Error(Errc::invalid_argument, "read: " + to_string(shape) + " is a weight");
+  if (!is_seen_as<T>(value.dtype)) {
+    return Error(Errc::type_mismatch, "read: the value " + to_string(shape) + " is " + to_string(value.dtype) +
+                                          " and the output is " + name_of<T>() + "; use " +
+                                          (value.dtype == DType::f32 ? "read()" : "read_i32()"));
+  }
   if (out.data() == nullptr && out.size() != 0) {
     return Error(Errc::null_data, "read: a null pointer for " + std::to_string(out.size()) + " elements");
   }
@@ -102,16 +127,13 @@ inline Error not_kept(const Shape& shape) {
 }
 
 /// A vector of `count` elements filled by `read`, or the error; memory for it may be lacking.
-template <class Read>
-Result<std::vector<float>> read_vector(std::uint64_t count, Read read) {
-  std::vector<float> out;
-  try {
-    out.resize(count);
-  } catch (const std::bad_alloc&) {
-    return Error(Errc::out_of_memory, "read: no host memory for " + std::to_string(count) + " elements");
-  }
-  if (Error e = read(Span<float>(out))) return e;
-  return out;
+template <class T, class Read>
+Result<std::vector<T>> read_vector(std::uint64_t count, Read read) {
+  return guarded("read", [&]() -> Result<std::vector<T>> {
+    std::vector<T> out(count);
+    if (Error e = read(Span<T>(out))) return e;
+    return out;
+  });
 }
 
 }  // namespace brontes

@@ -7,7 +7,7 @@ namespace brontes {
 namespace {
 
 Result<std::shared_ptr<vk::Allocation>> allocate(const Device& device, const Shape& shape, const char* call) {
-  const auto& context = DeviceAccess::context(device);
+  const auto context = DeviceAccess::context(device);
   if (!context) return Error(Errc::invalid_argument, std::string(call) + ": the Device has been moved from");
   if (!shape.valid() || shape.rank() == 0) {
     return Error(Errc::invalid_argument, std::string(call) + ": a shape has 1 to 4 dims, none of them negative");
@@ -18,7 +18,7 @@ Result<std::shared_ptr<vk::Allocation>> allocate(const Device& device, const Sha
                  std::string(call) + ": the size of " + to_string(shape) + " does not fit in 64 bits");
   }
   const std::uint64_t bytes = row_bytes(DType::f32, count);
-  const std::uint64_t most = context->traits().max_storage_range;
+  const std::uint64_t most = DeviceAccess::engine(device)->traits().max_storage_range;
   if (bytes > most) {
     return Error(Errc::limit_exceeded, std::string(call) + ": " + to_string(shape) + " takes " + std::to_string(bytes) +
                                            " bytes, and this device takes at most " + std::to_string(most) +
@@ -28,9 +28,15 @@ Result<std::shared_ptr<vk::Allocation>> allocate(const Device& device, const Sha
 }
 
 // What write() and read() share: the buffer's memory, once the range has been found to be inside.
-Error check_range(const char* call, const Buffer& buffer, const void* data, std::uint64_t first, std::uint64_t count) {
+template <class T>
+Error check_range(const char* call, const Buffer& buffer, T* data, std::uint64_t first, std::uint64_t count) {
   if (!BufferAccess::memory(buffer)) {
     return Error(Errc::invalid_argument, std::string(call) + ": the Buffer has been moved from");
+  }
+  using Element = std::remove_const_t<T>;
+  if (!is_seen_as<Element>(buffer.dtype()) || (std::is_const_v<T> && buffer.dtype() == DType::mask)) {
+    return Error(Errc::type_mismatch, std::string(call) + ": the buffer is " + to_string(buffer.dtype()) +
+                                          " and the elements are " + name_of<Element>());
   }
   if (data == nullptr && count != 0) {
     return Error(Errc::null_data, std::string(call) + ": a null pointer for " + std::to_string(count) + " elements");
@@ -43,22 +49,14 @@ Error check_range(const char* call, const Buffer& buffer, const void* data, std:
   return {};
 }
 
-}  // namespace
+struct Filled {
+  std::shared_ptr<vk::Allocation> memory;
+  Shape shape;
+};
 
-Buffer::Buffer(std::shared_ptr<vk::Allocation> memory, Shape shape) noexcept
-    : memory_(std::move(memory)), shape_(shape) {}
-Buffer::Buffer(Buffer&&) noexcept = default;
-Buffer& Buffer::operator=(Buffer&&) noexcept = default;
-Buffer::~Buffer() = default;
-
-Result<Buffer> Buffer::create(const Device& device, Shape shape) {
-  auto memory = allocate(device, shape, "Buffer::create");
-  if (!memory) return memory.error();
-  if (Error e = submit::clear(**memory)) return e;
-  return Buffer(std::move(*memory), shape);
-}
-
-Result<Buffer> Buffer::from(const Device& device, Span<const float> data, Shape shape) {
+template <class T>
+Result<Filled> filled(const Device& device, Span<const T> data, const Shape& shape) {
+  Shape actual = shape;
   if (data.data() == nullptr && !data.empty()) {
     return Error(Errc::null_data, "Buffer::from: a null pointer for " + std::to_string(data.size()) + " elements");
   }
@@ -66,32 +64,89 @@ Result<Buffer> Buffer::from(const Device& device, Span<const float> data, Shape 
     if (data.empty()) {
       return Error(Errc::empty_input, "Buffer::from: no data; a buffer of 0 elements needs an explicit shape");
     }
-    shape = Shape(data.size());
+    actual = Shape(data.size());
   }
-  if (shape.valid() && shape.count() != data.size()) {
+  if (actual.valid() && actual.count() != data.size()) {
     return Error(Errc::shape_mismatch,
-                 "Buffer::from: " + std::to_string(data.size()) + " elements of data for " + to_string(shape));
+                 "Buffer::from: " + std::to_string(data.size()) + " elements of data for " + to_string(actual));
   }
-  auto memory = allocate(device, shape, "Buffer::from");
+  auto memory = allocate(device, actual, "Buffer::from");
   if (!memory) return memory.error();
-  if (Error e = submit::write(**memory, 0, data.data(), data.size() * sizeof(float))) return e;
-  return Buffer(std::move(*memory), shape);
+  if (Error e = submit::write(**memory, 0, data.data(), data.size() * sizeof(T))) return e;
+  return Filled{std::move(*memory), actual};
+}
+
+}  // namespace
+
+Buffer::Buffer(std::shared_ptr<vk::Allocation> memory, Shape shape, DType dtype) noexcept
+    : memory_(std::move(memory)), shape_(shape), dtype_(dtype) {}
+Buffer::Buffer(Buffer&&) noexcept = default;
+Buffer& Buffer::operator=(Buffer&&) noexcept = default;
+Buffer::~Buffer() = default;
+
+Result<Buffer> Buffer::create(const Device& device, Shape shape, DType dtype) {
+  return guarded("Buffer::create", [&]() -> Result<Buffer> {
+    if (dtype != DType::f32 && dtype != DType::i32 && dtype != DType::mask) {
+      return Error(Errc::invalid_argument,
+                   std::string("Buffer::create: a buffer of ") + to_string(dtype) + "; expected f32, i32 or mask");
+    }
+    auto memory = allocate(device, shape, "Buffer::create");
+    if (!memory) return memory.error();
+    if (Error e = submit::clear(**memory)) return e;
+    return Buffer(std::move(*memory), shape, dtype);
+  });
+}
+
+Result<Buffer> Buffer::from(const Device& device, Span<const float> data, Shape shape) {
+  return guarded("Buffer::from", [&]() -> Result<Buffer> {
+    auto made = filled(device, data, shape);
+    if (!made) return made.error();
+    return Buffer(std::move(made->memory), made->shape, DType::f32);
+  });
+}
+
+Result<Buffer> Buffer::from(const Device& device, Span<const std::int32_t> data, Shape shape) {
+  return guarded("Buffer::from", [&]() -> Result<Buffer> {
+    auto made = filled(device, data, shape);
+    if (!made) return made.error();
+    return Buffer(std::move(made->memory), made->shape, DType::i32);
+  });
 }
 
 Error Buffer::write(Span<const float> data, std::uint64_t first) {
-  if (Error e = check_range("Buffer::write", *this, data.data(), first, data.size())) return e;
-  return submit::write(*memory_, first * sizeof(float), data.data(), data.size() * sizeof(float));
+  return guarded("Buffer::write", [&]() -> Error {
+    if (Error e = check_range("Buffer::write", *this, data.data(), first, data.size())) return e;
+    return submit::write(*memory_, first * sizeof(float), data.data(), data.size() * sizeof(float));
+  });
+}
+
+Error Buffer::write(Span<const std::int32_t> data, std::uint64_t first) {
+  return guarded("Buffer::write", [&]() -> Error {
+    if (Error e = check_range("Buffer::write", *this, data.data(), first, data.size())) return e;
+    return submit::write(*memory_, first * sizeof(std::int32_t), data.data(), data.size() * sizeof(std::int32_t));
+  });
 }
 
 Error Buffer::read(Span<float> out, std::uint64_t first) const {
-  if (Error e = check_range("Buffer::read", *this, out.data(), first, out.size())) return e;
-  return submit::read(*memory_, first * sizeof(float), out.data(), out.size() * sizeof(float));
+  return guarded("Buffer::read", [&]() -> Error {
+    if (Error e = check_range("Buffer::read", *this, out.data(), first, out.size())) return e;
+    return submit::read(*memory_, first * sizeof(float), out.data(), out.size() * sizeof(float));
+  });
+}
+
+Error Buffer::read(Span<std::int32_t> out, std::uint64_t first) const {
+  return guarded("Buffer::read", [&]() -> Error {
+    if (Error e = check_range("Buffer::read", *this, out.data(), first, out.size())) return e;
+    return submit::read(*memory_, first * sizeof(std::int32_t), out.data(), out.size() * sizeof(std::int32_t));
+  });
 }
 
 Result<std::vector<float>> Buffer::read() const {
-  std::vector<float> out(size());
-  if (Error e = read(out)) return e;
-  return out;
+  return read_vector<float>(size(), [&](Span<float> out) { return read(out); });
+}
+
+Result<std::vector<std::int32_t>> Buffer::read_i32() const {
+  return read_vector<std::int32_t>(size(), [&](Span<std::int32_t> out) { return read(out); });
 }
 
 }  // namespace brontes

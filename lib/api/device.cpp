@@ -23,44 +23,57 @@ const char* to_string(AccessMode mode) noexcept {
   return "unknown";
 }
 
-Device::Device(std::shared_ptr<vk::Context> context) noexcept : context_(std::move(context)) {}
+Device::Device(std::shared_ptr<engine::Engine> engine) noexcept : engine_(std::move(engine)) {}
 Device::Device(Device&&) noexcept = default;
 Device& Device::operator=(Device&&) noexcept = default;
 Device::~Device() = default;
 
 Result<Device> Device::open(const DeviceOptions& options) {
-  auto context = vk::Context::open(options);
-  if (!context) return context.error();
-  return Device(std::move(*context));
+  return guarded("Device::open", [&]() -> Result<Device> {
+    auto engine = engine::Engine::open(options);
+    if (!engine) return engine.error();
+    return Device(std::move(*engine));
+  });
 }
 
 Result<std::vector<DeviceInfo>> Device::list() {
-  auto instance = vk::Instance::create({});
-  if (!instance) return instance.error();
-  auto devices = vk::describe_all(**instance);
-  if (!devices) return devices.error();
-  std::vector<DeviceInfo> infos;
-  for (const vk::PhysicalDevice& d : *devices) infos.push_back(d.info);
-  return infos;
+  return guarded("Device::list", [&]() -> Result<std::vector<DeviceInfo>> {
+    auto instance = vk::Instance::create({});
+    if (!instance) return instance.error();
+    auto devices = vk::describe_all(**instance);
+    if (!devices) return devices.error();
+    std::vector<DeviceInfo> infos;
+    for (const vk::PhysicalDevice& d : *devices) infos.push_back(d.info);
+    return infos;
+  });
 }
 
-const DeviceInfo& Device::info() const noexcept { return context_->info(); }
+const DeviceInfo& Device::info() const noexcept { return engine_->context()->info(); }
 
 DeviceStats Device::stats() const noexcept {
+  vk::Context& context = *engine_->context();
   DeviceStats stats;
-  stats.pipelines_created = context_->pipelines().created;
-  stats.pipelines_requested = context_->pipelines().requested;
-  stats.submits = context_->queue().submits;
-  stats.allocations = context_->memory().allocations;
-  stats.live_buffers = context_->memory().live_buffers;
-  stats.live_bytes = context_->memory().live_bytes;
+  stats.pipelines_created = context.pipelines().created;
+  stats.pipelines_requested = context.pipelines().requested;
+  stats.submits = context.queue().submits;
+  stats.allocations = context.memory().allocations;
+  stats.live_buffers = context.memory().live_buffers;
+  stats.live_bytes = context.memory().live_bytes;
   return stats;
 }
 
-PipelineCacheStatus Device::pipeline_cache() const { return context_->cache_status(); }
+PipelineCacheStatus Device::pipeline_cache() const {
+  return value_or_empty([&] { return engine_->context()->cache_status(); });
+}
 
-Error Device::save_pipeline_cache() const { return context_->save_cache(); }
+Error Device::save_pipeline_cache() const {
+  return guarded("save_pipeline_cache", [&] { return engine_->context()->save_cache(); });
+}
 
-TuningStatus Device::tuning() const { return context_->tuning_status(); }
+TuningStatus Device::tuning() const {
+  // A thread of the parent may have held the lock when the process forked.
+  if (engine_->context()->abandoned()) return {};
+  return value_or_empty([&] { return engine_->measurements().status(); });
+}
 
 }  // namespace brontes

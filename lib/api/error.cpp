@@ -12,6 +12,7 @@ const char* to_string(Errc code) noexcept {
     case Errc::empty_input: return "empty_input";
     case Errc::null_data: return "null_data";
     case Errc::shape_mismatch: return "shape_mismatch";
+    case Errc::type_mismatch: return "type_mismatch";
     case Errc::size_overflow: return "size_overflow";
     case Errc::limit_exceeded: return "limit_exceeded";
     case Errc::not_found: return "not_found";

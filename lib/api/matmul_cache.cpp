@@ -5,10 +5,12 @@
 #include "record/graph.hpp"
 #include "record/shape.hpp"
 #include "submit/program.hpp"
+#include "util/hash.hpp"
 
 #include <brontes/buffer.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <iterator>
 #include <list>
@@ -62,8 +64,7 @@ struct KeyHash {
     for (std::uint64_t word :
          {key.entry, key.m,
           std::uint64_t{key.alpha_bits} << 16 | static_cast<std::uint64_t>(key.activation) << 1 | key.bias}) {
-      hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-      hash ^= hash >> 32;
+      hash = util::mix(hash, word);
     }
     return static_cast<std::size_t>(hash);
   }
@@ -92,16 +93,51 @@ const char* to_string(Activation activation) noexcept {
   return op ? record::info(*op).name : "unknown";
 }
 
-struct MatmulCache::State {
-  State(std::shared_ptr<vk::Context> device_context, const MatmulCacheOptions& cache_options)
-      : context(std::move(device_context)), options(cache_options) {
+struct MatmulCache::State final : vk::Reclaimer {
+  State(std::shared_ptr<engine::Engine> device_engine, const MatmulCacheOptions& cache_options)
+      : engine(std::move(device_engine)), context(engine ? engine->context() : nullptr), options(cache_options) {
     options.max_programs = std::max<std::size_t>(1, options.max_programs);
+    if (context) context->memory().add(*context, *this);
+  }
+  ~State() {
+    if (context) context->memory().remove(*context, *this);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  /// The mutex. Not held in a forked process, where its owner may be a thread that does not exist.
+  class Lock {
+   public:
+    explicit Lock(const State& state) : state_(state) {
+      if (state.context && state.context->abandoned()) return;
+      lock_ = std::unique_lock(state.mutex);
+      state.in_use = true;
+    }
+    ~Lock() {
+      if (lock_) state_.in_use = false;
+    }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+    explicit operator bool() const { return lock_.owns_lock(); }
+
+   private:
+    const State& state_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  // Not while the cache is in use, by this very thread perhaps.
+  void reclaim() noexcept override {
+    if (in_use) return;
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    if (lock) trim();
   }
 
-  const std::shared_ptr<vk::Context> context;  // null when the Device had been moved from
+  const std::shared_ptr<engine::Engine> engine;  // null when the Device had been moved from
+  const std::shared_ptr<vk::Context> context;    // its own, or null
   MatmulCacheOptions options;
 
   mutable std::mutex mutex;  // for all that follows
+  mutable std::atomic<bool> in_use{false};
   std::map<std::string, Entry, std::less<>> entries;
   std::uint64_t last_id = 0;
   std::list<Kept> programs;  // the last used first
@@ -109,11 +145,16 @@ struct MatmulCache::State {
   submit::SharedMemory io;
   BatchStats past;  // of programs that are gone, and of `io`
 
+  // Takes the mutex.
+  Error matmul(std::string_view name, Span<const float> input, Span<float> output, std::uint64_t m,
+               const MatmulEpilogue& epilogue);
+
   // The mutex must be held by whoever calls these.
   Error not_found(const char* call, std::string_view name) const;
-  void drop(std::list<Kept>::iterator kept);
-  void drop_programs();
-  void drop_programs_of(std::uint64_t entry);
+  void drop(std::list<Kept>::iterator kept) noexcept;
+  void drop_programs() noexcept;
+  void drop_programs_of(std::uint64_t entry) noexcept;
+  void trim() noexcept;
   Result<Kept*> program_for(const Entry& entry, std::uint64_t m, const MatmulEpilogue& epilogue);
   Result<Kept> build(const Key& key, const Entry& entry, float alpha);
   Error make_room(const plan::Plan& plan);
@@ -143,22 +184,27 @@ Error MatmulCache::State::not_found(const char* call, std::string_view name) con
   return Error(Errc::not_found, std::move(message));
 }
 
-void MatmulCache::State::drop(std::list<Kept>::iterator kept) {
+void MatmulCache::State::drop(std::list<Kept>::iterator kept) noexcept {
   submit::add(past, kept->program->stats());
   past.operations += kept->operations;
   by_key.erase(kept->key);
   programs.erase(kept);
 }
 
-void MatmulCache::State::drop_programs() {
+void MatmulCache::State::drop_programs() noexcept {
   while (!programs.empty()) drop(programs.begin());
 }
 
-void MatmulCache::State::drop_programs_of(std::uint64_t entry) {
+void MatmulCache::State::drop_programs_of(std::uint64_t entry) noexcept {
   for (auto it = programs.begin(); it != programs.end();) {
     const auto kept = it++;
     if (kept->key.entry == entry) drop(kept);
   }
+}
+
+void MatmulCache::State::trim() noexcept {
+  drop_programs();
+  io = {};
 }
 
 Error MatmulCache::State::make_room(const plan::Plan& plan) {
@@ -186,7 +232,7 @@ Error MatmulCache::State::make_room(const plan::Plan& plan) {
 }
 
 Result<Kept> MatmulCache::State::build(const Key& key, const Entry& entry, float alpha) {
-  record::Graph graph(context->traits().max_storage_range);
+  record::Graph graph(engine->traits().max_storage_range);
   const Weight& weight = *entry.weight;
   submit::Program::Resources resources = WeightAccess::parts(weight);
 
@@ -197,24 +243,24 @@ Result<Kept> MatmulCache::State::build(const Key& key, const Entry& entry, float
   matmul.alpha = alpha;
   matmul.layout = Layout::nk;
   matmul.kernel = options.kernel;
-  auto y = graph.matmul(*x, w, matmul);
+  auto y = plan::matmul(graph, *x, w, matmul);
   if (!y) return y.error();
   if (key.bias) {
     const auto resource = static_cast<record::ResourceId>(resources.size());
     resources.push_back(BufferAccess::memory(*entry.bias));
     const ValueId operands[] = {*y, graph.import(entry.bias->shape(), resource)};
-    y = graph.elementwise(ElementwiseOp::add, operands);
+    y = record::elementwise(graph, ElementwiseOp::add, operands);
     if (!y) return y.error();
   }
   if (const auto op = op_of(key.activation)) {
     const ValueId operands[] = {*y};
-    y = graph.elementwise(*op, operands);
+    y = record::elementwise(graph, *op, operands);
     if (!y) return y.error();
   }
 
   plan::PlanOptions planning;
-  planning.programs = &context->programs();
-  auto plan = plan::make_plan(graph, context->traits(), planning);
+  planning.programs = &engine->programs();
+  auto plan = plan::make_plan(graph, engine->traits(), planning);
   if (!plan) return plan.error();
   if (Error e = make_room(*plan)) return e;
   auto program = submit::Program::create(context, std::move(*plan), std::move(resources), encode::Use::often, io);
@@ -234,7 +280,12 @@ Result<Kept*> MatmulCache::State::program_for(const Entry& entry, std::uint64_t 
   auto kept = build(key, entry, epilogue.alpha);
   if (!kept) return kept.error();
   programs.push_front(std::move(*kept));
-  by_key.emplace(key, programs.begin());
+  try {
+    by_key.emplace(key, programs.begin());
+  } catch (const std::bad_alloc&) {
+    programs.pop_front();
+    throw;
+  }
   return &programs.front();
 }
 
@@ -253,8 +304,9 @@ Error MatmulCache::State::put(const char* call, std::string_view name, Put how, 
                               std::uint64_t rows, Make make) {
   if (!context) return Error(Errc::invalid_argument, quoted(call, name) + "the cache's Device had been moved from");
   if (name.empty()) return Error(Errc::invalid_argument, std::string(call) + ": a weight needs a name");
+  if (Error e = context->usable()) return with_name(call, name, std::move(e));
   {
-    std::lock_guard lock(mutex);
+    const Lock lock(*this);
     if (Error e = check_put(call, name, how)) return e;
   }
   if (bias.size() != 0 && bias.size() != rows) {
@@ -267,7 +319,7 @@ Error MatmulCache::State::put(const char* call, std::string_view name, Put how, 
                  quoted(call, name) + "a null pointer for a bias of " + std::to_string(bias.size()) + " elements");
   }
 
-  const Device device = DeviceAccess::make(context);
+  const Device device = DeviceAccess::make(engine);
   Result<Weight> weight = make(device);
   if (!weight) return with_name(call, name, weight.error());
   Entry entry;
@@ -278,7 +330,7 @@ Error MatmulCache::State::put(const char* call, std::string_view name, Put how, 
     entry.bias.emplace(std::move(*buffer));
   }
 
-  std::lock_guard lock(mutex);
+  const Lock lock(*this);
   // Another thread may have been faster.
   if (Error e = check_put(call, name, how)) return e;
   entry.id = ++last_id;
@@ -289,37 +341,60 @@ Error MatmulCache::State::put(const char* call, std::string_view name, Put how, 
 }
 
 MatmulCache::MatmulCache(const Device& device, const MatmulCacheOptions& options)
-    : state_(std::make_unique<State>(DeviceAccess::context(device), options)) {}
+    : state_(value_or_empty([&] { return std::make_unique<State>(DeviceAccess::engine(device), options); })) {}
 MatmulCache::MatmulCache(MatmulCache&&) noexcept = default;
 MatmulCache& MatmulCache::operator=(MatmulCache&&) noexcept = default;
 MatmulCache::~MatmulCache() = default;
 
+namespace {
+
+Error no_state(const char* call) {
+  return Error(Errc::invalid_argument,
+               std::string(call) + ": the MatmulCache has been moved from, or there was no memory to make it");
+}
+
+}  // namespace
+
 Error MatmulCache::upload_weight(std::string_view name, Span<const float> data, std::uint64_t rows,
                                  std::uint64_t columns, DType type, Span<const float> bias) {
-  return state_->put("upload_weight", name, State::Put::fresh, bias, rows,
-                     [&](const Device& device) { return Weight::from(device, data, rows, columns, type); });
+  return guarded("upload_weight", [&]() -> Error {
+    if (!state_) return no_state("upload_weight");
+    return state_->put("upload_weight", name, State::Put::fresh, bias, rows,
+                       [&](const Device& device) { return Weight::from(device, data, rows, columns, type); });
+  });
 }
 
 Error MatmulCache::upload_stored(std::string_view name, Span<const std::byte> data, std::uint64_t rows,
                                  std::uint64_t columns, DType type, Span<const float> bias) {
-  return state_->put("upload_stored", name, State::Put::fresh, bias, rows,
-                     [&](const Device& device) { return Weight::from_stored(device, data, rows, columns, type); });
+  return guarded("upload_stored", [&]() -> Error {
+    if (!state_) return no_state("upload_stored");
+    return state_->put("upload_stored", name, State::Put::fresh, bias, rows,
+                       [&](const Device& device) { return Weight::from_stored(device, data, rows, columns, type); });
+  });
 }
 
 Error MatmulCache::replace_weight(std::string_view name, Span<const float> data, std::uint64_t rows,
                                   std::uint64_t columns, DType type, Span<const float> bias) {
-  return state_->put("replace_weight", name, State::Put::replacing, bias, rows,
-                     [&](const Device& device) { return Weight::from(device, data, rows, columns, type); });
+  return guarded("replace_weight", [&]() -> Error {
+    if (!state_) return no_state("replace_weight");
+    return state_->put("replace_weight", name, State::Put::replacing, bias, rows,
+                       [&](const Device& device) { return Weight::from(device, data, rows, columns, type); });
+  });
 }
 
 Error MatmulCache::replace_stored(std::string_view name, Span<const std::byte> data, std::uint64_t rows,
                                   std::uint64_t columns, DType type, Span<const float> bias) {
-  return state_->put("replace_stored", name, State::Put::replacing, bias, rows,
-                     [&](const Device& device) { return Weight::from_stored(device, data, rows, columns, type); });
+  return guarded("replace_stored", [&]() -> Error {
+    if (!state_) return no_state("replace_stored");
+    return state_->put("replace_stored", name, State::Put::replacing, bias, rows,
+                       [&](const Device& device) { return Weight::from_stored(device, data, rows, columns, type); });
+  });
 }
 
 bool MatmulCache::evict(std::string_view name) {
-  std::lock_guard lock(state_->mutex);
+  if (!state_) return false;
+  const State::Lock lock(*state_);
+  if (!lock) return false;
   const auto found = state_->entries.find(name);
   if (found == state_->entries.end()) return false;
   state_->drop_programs_of(found->second.id);
@@ -328,55 +403,73 @@ bool MatmulCache::evict(std::string_view name) {
 }
 
 void MatmulCache::clear() {
-  std::lock_guard lock(state_->mutex);
+  if (!state_) return;
+  const State::Lock lock(*state_);
+  if (!lock) return;
   state_->drop_programs();
   state_->entries.clear();
 }
 
 bool MatmulCache::contains(std::string_view name) const {
-  std::lock_guard lock(state_->mutex);
-  return state_->entries.find(name) != state_->entries.end();
+  if (!state_) return false;
+  const State::Lock lock(*state_);
+  return lock && state_->entries.find(name) != state_->entries.end();
 }
 
 std::size_t MatmulCache::weight_count() const {
-  std::lock_guard lock(state_->mutex);
-  return state_->entries.size();
+  if (!state_) return 0;
+  const State::Lock lock(*state_);
+  return lock ? state_->entries.size() : 0;
 }
 
 std::uint64_t MatmulCache::weight_bytes() const {
-  std::lock_guard lock(state_->mutex);
+  if (!state_) return 0;
+  const State::Lock lock(*state_);
   std::uint64_t total = 0;
+  if (!lock) return total;
   for (const auto& [name, entry] : state_->entries) total += entry.bytes();
   return total;
 }
 
 std::vector<std::string> MatmulCache::names() const {
-  std::lock_guard lock(state_->mutex);
-  std::vector<std::string> result;
-  result.reserve(state_->entries.size());
-  for (const auto& [name, entry] : state_->entries) result.push_back(name);
-  return result;
+  if (!state_) return {};
+  return value_or_empty([&]() -> std::vector<std::string> {
+    const State::Lock lock(*state_);
+    std::vector<std::string> result;
+    if (!lock) return result;
+    result.reserve(state_->entries.size());
+    for (const auto& [name, entry] : state_->entries) result.push_back(name);
+    return result;
+  });
 }
 
 Result<CachedWeightInfo> MatmulCache::info(std::string_view name) const {
-  std::lock_guard lock(state_->mutex);
-  const auto found = state_->entries.find(name);
-  if (found == state_->entries.end()) return state_->not_found("info", name);
-  const Entry& entry = found->second;
-  CachedWeightInfo info;
-  info.shape = entry.weight->shape();
-  info.dtype = entry.weight->dtype();
-  info.bytes = entry.bytes();
-  info.parts = entry.weight->parts();
-  info.bias = entry.bias.has_value();
-  return info;
+  return guarded("info", [&]() -> Result<CachedWeightInfo> {
+    if (!state_) return no_state("info");
+    const State::Lock lock(*state_);
+    if (!lock) return state_->context->usable();
+    const auto found = state_->entries.find(name);
+    if (found == state_->entries.end()) return state_->not_found("info", name);
+    const Entry& entry = found->second;
+    CachedWeightInfo info;
+    info.shape = entry.weight->shape();
+    info.dtype = entry.weight->dtype();
+    info.bytes = entry.bytes();
+    info.parts = entry.weight->parts();
+    info.bias = entry.bias.has_value();
+    return info;
+  });
 }
 
 Result<std::shared_ptr<const Weight>> MatmulCache::weight(std::string_view name) const {
-  std::lock_guard lock(state_->mutex);
-  const auto found = state_->entries.find(name);
-  if (found == state_->entries.end()) return state_->not_found("weight", name);
-  return found->second.weight;
+  return guarded("weight", [&]() -> Result<std::shared_ptr<const Weight>> {
+    if (!state_) return no_state("weight");
+    const State::Lock lock(*state_);
+    if (!lock) return state_->context->usable();
+    const auto found = state_->entries.find(name);
+    if (found == state_->entries.end()) return state_->not_found("weight", name);
+    return found->second.weight;
+  });
 }
 
 namespace {
@@ -402,41 +495,50 @@ Error check_matrix(std::string_view name, const char* which, const void* data, s
 
 }  // namespace
 
-Error MatmulCache::matmul(std::string_view name, Span<const float> input, Span<float> output, std::uint64_t m,
-                          const MatmulEpilogue& epilogue) {
-  State& state = *state_;
-  if (!state.context) {
+Error MatmulCache::State::matmul(std::string_view name, Span<const float> input, Span<float> output, std::uint64_t m,
+                                 const MatmulEpilogue& epilogue) {
+  if (!context) {
     return Error(Errc::invalid_argument, quoted("matmul", name) + "the cache's Device had been moved from");
   }
   if (epilogue.activation != Activation::none && !op_of(epilogue.activation)) {
     return Error(Errc::invalid_argument, quoted("matmul", name) + "there is no activation " +
                                              std::to_string(static_cast<unsigned>(epilogue.activation)));
   }
-  std::lock_guard lock(state.mutex);
-  const auto found = state.entries.find(name);
-  if (found == state.entries.end()) return state.not_found("matmul", name);
+  if (Error e = context->usable()) return with_name("matmul", name, std::move(e));
+  const Lock lock(*this);
+  const auto found = entries.find(name);
+  if (found == entries.end()) return not_found("matmul", name);
   const Entry& entry = found->second;
   const Weight& weight = *entry.weight;
   if (Error e = check_matrix(name, "input", input.data(), input.size(), m, "K", weight.columns())) return e;
   if (Error e = check_matrix(name, "output", output.data(), output.size(), m, "N", weight.rows())) return e;
   if (output.empty()) return {};
 
-  auto kept = state.program_for(entry, m, epilogue);
+  auto kept = program_for(entry, m, epilogue);
   if (!kept) return with_name("matmul", name, kept.error());
   submit::Program& program = *(*kept)->program;
   const plan::Placement& x = program.plan().uploads[0];
   const plan::Placement& y = program.plan().readable[0];
   // A call whose wait failed may have left the shared memory in use.
-  Error e = state.context->queue().wait(state.io.arena->last_use);
+  Error e = context->queue().wait(io.arena->last_use);
   if (!e) e = program.write(x.offset, input.data(), x.bytes);
   if (!e) e = program.submit().error();
   if (!e) e = program.read(y.offset, output.data(), y.bytes);
   return e ? with_name("matmul", name, std::move(e)) : Error();
 }
 
+Error MatmulCache::matmul(std::string_view name, Span<const float> input, Span<float> output, std::uint64_t m,
+                          const MatmulEpilogue& epilogue) {
+  return guarded("matmul", [&]() -> Error {
+    return state_ ? state_->matmul(name, input, output, m, epilogue) : no_state("matmul");
+  });
+}
+
 std::uint64_t MatmulCache::io_bytes() const {
-  std::lock_guard lock(state_->mutex);
+  if (!state_) return 0;
+  const State::Lock lock(*state_);
   std::uint64_t total = 0;
+  if (!lock) return total;
   for (const auto* memory : {&state_->io.arena, &state_->io.staging, &state_->io.readback}) {
     if (*memory) total += (*memory)->bytes();
   }
@@ -444,18 +546,21 @@ std::uint64_t MatmulCache::io_bytes() const {
 }
 
 std::size_t MatmulCache::program_count() const {
-  std::lock_guard lock(state_->mutex);
-  return state_->programs.size();
+  if (!state_) return 0;
+  const State::Lock lock(*state_);
+  return lock ? state_->programs.size() : 0;
 }
 
 void MatmulCache::trim() {
-  std::lock_guard lock(state_->mutex);
-  state_->drop_programs();
-  state_->io = {};
+  if (!state_) return;
+  const State::Lock lock(*state_);
+  if (lock) state_->trim();
 }
 
 BatchStats MatmulCache::stats() const {
-  std::lock_guard lock(state_->mutex);
+  if (!state_) return {};
+  const State::Lock lock(*state_);
+  if (!lock) return {};
   BatchStats stats = state_->past;
   for (const Kept& kept : state_->programs) {
     submit::add(stats, kept.program->stats());

@@ -1,5 +1,7 @@
 #include <brontes/ops.hpp>
 
+#include "api/guard.hpp"
+
 #include <brontes/batch.hpp>
 
 namespace brontes::ops {
@@ -11,14 +13,16 @@ Tensor flat(Batch& batch, Span<const float> data) { return batch.upload(data, Sh
 // Runs what `record` adds to a batch and reads its result.
 template <class Record>
 Error run(const char* op, const Device& device, Span<float> out, Record record) {
-  Batch batch(device);
-  const Tensor result = record(batch);
-  if (result.valid() && result.size() != out.size()) {
-    return Error(Errc::shape_mismatch, std::string(op) + ": the result has " + std::to_string(result.size()) +
-                                           " elements, the output " + std::to_string(out.size()));
-  }
-  if (Error e = batch.execute()) return e;
-  return batch.read(result, out);
+  return guarded(op, [&]() -> Error {
+    Batch batch(device);
+    const Tensor result = record(batch);
+    if (result.valid() && result.size() != out.size()) {
+      return Error(Errc::shape_mismatch, std::string(op) + ": the result has " + std::to_string(result.size()) +
+                                             " elements, the output " + std::to_string(out.size()));
+    }
+    if (Error e = batch.execute()) return e;
+    return batch.read(result, out);
+  });
 }
 
 template <class Record>

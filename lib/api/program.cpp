@@ -15,13 +15,18 @@ const plan::Placement* find(const std::vector<plan::Placement>& placements, reco
 
 }  // namespace
 
-bool Submission::ready() const noexcept { return !context_ || context_->queue().reached(value_); }
+bool Submission::ready() const noexcept {
+  // Asking may be what finds out that the device is lost.
+  return !context_ || context_->abandoned() || context_->queue().reached(value_) || context_->lost();
+}
 
 Error Submission::wait(std::chrono::nanoseconds timeout) const {
   if (!context_) return {};
   const bool endless = timeout == std::chrono::nanoseconds::max();
   const auto count = std::max<std::chrono::nanoseconds::rep>(0, timeout.count());
-  return context_->queue().wait(value_, endless ? submit::forever : static_cast<std::uint64_t>(count));
+  return guarded("wait", [&] {
+    return context_->queue().wait(value_, endless ? vk::forever : static_cast<std::uint64_t>(count));
+  });
 }
 
 Program::Program(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -29,12 +34,17 @@ Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
-Error Program::write(Tensor x, Span<const float> data) {
-  if (Error e = state_->check("write", x)) return e;
-  const plan::Placement* place = find(state_->program->plan().uploads, TensorAccess::id(x));
+template <class T>
+Error Program::State::write(const Tensor& x, Span<const T> data) {
+  if (Error e = check("write", x)) return e;
+  const plan::Placement* place = find(program->plan().uploads, TensorAccess::id(x));
   if (place == nullptr) {
     return Error(Errc::invalid_argument,
                  "write: the tensor " + to_string(x.shape()) + " is not an upload of this program");
+  }
+  if (!is_seen_as<T>(x.dtype())) {
+    return Error(Errc::type_mismatch, "write: the tensor " + to_string(x.shape()) + " is " + to_string(x.dtype()) +
+                                          " and the data is " + name_of<T>());
   }
   if (data.data() == nullptr && !data.empty()) {
     return Error(Errc::null_data, "write: a null pointer for " + std::to_string(data.size()) + " elements");
@@ -43,14 +53,14 @@ Error Program::write(Tensor x, Span<const float> data) {
     return Error(Errc::shape_mismatch, "write: " + std::to_string(data.size()) + " elements of data for " +
                                            to_string(x.shape()) + ", which has " + std::to_string(x.size()));
   }
-  return state_->program->write(place->offset, data.data(), place->bytes);
+  return program->write(place->offset, data.data(), place->bytes);
 }
 
-Error Program::rebind(Tensor x, const Buffer& buffer) {
-  if (Error e = state_->check("rebind", x)) return e;
-  const record::Value& value = state_->graph.values()[TensorAccess::id(x)];
+Error Program::State::rebind(const Tensor& x, const Buffer& buffer) {
+  if (Error e = check("rebind", x)) return e;
+  const record::Value& value = graph.values()[TensorAccess::id(x)];
   const auto& memory = BufferAccess::memory(buffer);
-  if (!memory || &memory->context() != state_->context.get()) {
+  if (!memory || &memory->context() != context.get()) {
     return Error(Errc::invalid_argument, "rebind: the buffer has been moved from or belongs to another device");
   }
   if (!value.imported || value.weight) {
@@ -60,26 +70,22 @@ Error Program::rebind(Tensor x, const Buffer& buffer) {
     return Error(Errc::shape_mismatch,
                  "rebind: a buffer of " + to_string(buffer.shape()) + " for an import of " + to_string(value.shape));
   }
-  return state_->program->rebind(value.resource, memory);
+  if (buffer.dtype() != value.dtype) {
+    return Error(Errc::type_mismatch, std::string("rebind: a buffer of ") + to_string(buffer.dtype()) +
+                                          " for an import of " + to_string(value.dtype));
+  }
+  return program->rebind(value.resource, memory);
 }
 
-Result<Submission> Program::submit() { return submit(Submission()); }
-
-Result<Submission> Program::submit(const Submission& after) {
+Result<Submission> Program::State::submit(const Submission& after) {
   const auto& other = SubmissionAccess::context(after);
-  if (other && other != state_->context) {
+  if (other && other != context) {
     return Error(Errc::invalid_argument, "submit: the submission to wait for is of another device");
   }
-  auto value = state_->program->submit(SubmissionAccess::value(after));
+  auto value = program->submit(SubmissionAccess::value(after));
   if (!value) return value.error();
-  state_->ran = true;
-  return SubmissionAccess::make(state_->context, *value);
-}
-
-Error Program::run() {
-  auto submission = submit();
-  if (!submission) return submission.error();
-  return submission->wait();
+  ran = true;
+  return SubmissionAccess::make(context, *value);
 }
 
 Error Program::State::check(const char* op, const Tensor& x) const {
@@ -89,13 +95,14 @@ Error Program::State::check(const char* op, const Tensor& x) const {
                std::string(op) + ": the tensor " + to_string(x.shape()) + " is younger than the program");
 }
 
-Error Program::State::read(const Tensor& x, Span<float> out) const {
+template <class T>
+Error Program::State::read(const Tensor& x, Span<T> out) const {
   if (Error e = check("read", x)) return e;
   const record::ValueId id = TensorAccess::id(x);
   const record::Value& value = graph.values()[id];
   if (Error e = check_output(value, out)) return e;
   if (value.readable) {
-    return submit::read(*program->resource(value.resource), value.offset, out.data(), out.size() * sizeof(float));
+    return submit::read(*program->resource(value.resource), value.offset, out.data(), out.size() * sizeof(T));
   }
   if (!ran) {
     return Error(Errc::not_executed,
@@ -106,13 +113,59 @@ Error Program::State::read(const Tensor& x, Span<float> out) const {
   return program->read(place->offset, out.data(), place->bytes);
 }
 
-Error Program::read(Tensor x, Span<float> out) const { return state_->read(x, out); }
+namespace {
+
+Error no_program(const char* call) {
+  return Error(Errc::invalid_argument, std::string(call) + ": the Program has been moved from");
+}
+
+}  // namespace
+
+Error Program::write(Tensor x, Span<const float> data) {
+  return guarded("write", [&]() -> Error { return state_ ? state_->write(x, data) : no_program("write"); });
+}
+
+Error Program::write(Tensor x, Span<const std::int32_t> data) {
+  return guarded("write", [&]() -> Error { return state_ ? state_->write(x, data) : no_program("write"); });
+}
+
+Error Program::rebind(Tensor x, const Buffer& buffer) {
+  return guarded("rebind", [&]() -> Error { return state_ ? state_->rebind(x, buffer) : no_program("rebind"); });
+}
+
+Result<Submission> Program::submit() { return submit(Submission()); }
+
+Result<Submission> Program::submit(const Submission& after) {
+  return guarded("submit", [&]() -> Result<Submission> {
+    if (!state_) return no_program("submit");
+    return state_->submit(after);
+  });
+}
+
+Error Program::run() {
+  auto submission = submit();
+  if (!submission) return submission.error();
+  return submission->wait();
+}
+
+Error Program::read(Tensor x, Span<float> out) const {
+  return guarded("read", [&]() -> Error { return state_ ? state_->read(x, out) : no_program("read"); });
+}
+
+Error Program::read(Tensor x, Span<std::int32_t> out) const {
+  return guarded("read", [&]() -> Error { return state_ ? state_->read(x, out) : no_program("read"); });
+}
 
 Result<std::vector<float>> Program::read(Tensor x) const {
-  return read_vector(x.size(), [&](Span<float> out) { return state_->read(x, out); });
+  return read_vector<float>(x.size(), [&](Span<float> out) { return read(x, out); });
+}
+
+Result<std::vector<std::int32_t>> Program::read_i32(Tensor x) const {
+  return read_vector<std::int32_t>(x.size(), [&](Span<std::int32_t> out) { return read(x, out); });
 }
 
 BatchStats Program::stats() const noexcept {
+  if (!state_) return {};
   BatchStats stats = state_->program->stats();
   stats.operations = state_->graph.nodes().size() - state_->graph.first_pending_node();
   stats.values = state_->graph.values().size();
@@ -120,7 +173,8 @@ BatchStats Program::stats() const noexcept {
 }
 
 std::string Program::dump(DumpFormat format) const {
-  return plan::dump(state_->program->plan(), state_->graph, format);
+  if (!state_) return {};
+  return value_or_empty([&] { return plan::dump(state_->program->plan(), state_->graph, format); });
 }
 
 }  // namespace brontes

@@ -20,7 +20,12 @@ struct Program::State {
 
   /// Why `x` means nothing to this program, if so.
   Error check(const char* op, const Tensor& x) const;
-  Error read(const Tensor& x, Span<float> out) const;
+  template <class T>
+  Error write(const Tensor& x, Span<const T> data);
+  Error rebind(const Tensor& x, const Buffer& buffer);
+  Result<Submission> submit(const Submission& after);
+  template <class T>
+  Error read(const Tensor& x, Span<T> out) const;
 };
 
 }  // namespace brontes

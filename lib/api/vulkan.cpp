@@ -16,18 +16,23 @@ Handles handles(const Device& device) noexcept {
 }
 
 std::unique_lock<std::mutex> lock_queue(const Device& device) {
-  return std::unique_lock(DeviceAccess::context(device)->queue().mutex());
+  vk::Context& context = *DeviceAccess::context(device);
+  // A thread of the parent may have held it when the process forked.
+  if (context.abandoned()) return {};
+  return std::unique_lock(context.queue().mutex());
 }
 
 Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& options) {
-  if (external.get_instance_proc_addr == nullptr || external.instance == VK_NULL_HANDLE ||
-      external.physical_device == VK_NULL_HANDLE || external.device == VK_NULL_HANDLE ||
-      external.queue == VK_NULL_HANDLE) {
-    return Error(Errc::invalid_argument, "adopt: every handle of ExternalDevice must be given");
-  }
-  auto context = vk::Context::adopt(external, options);
-  if (!context) return context.error();
-  return DeviceAccess::make(std::move(*context));
+  return guarded("adopt", [&]() -> Result<Device> {
+    if (external.get_instance_proc_addr == nullptr || external.instance == VK_NULL_HANDLE ||
+        external.physical_device == VK_NULL_HANDLE || external.device == VK_NULL_HANDLE ||
+        external.queue == VK_NULL_HANDLE) {
+      return Error(Errc::invalid_argument, "adopt: every handle of ExternalDevice must be given");
+    }
+    auto engine = engine::Engine::adopt(external, options);
+    if (!engine) return engine.error();
+    return DeviceAccess::make(std::move(*engine));
+  });
 }
 
 BufferRegion region(const Buffer& buffer) noexcept {

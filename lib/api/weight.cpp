@@ -45,13 +45,13 @@ std::uint64_t Weight::bytes() const noexcept {
 template <class Pack>
 Result<Weight> WeightAccess::make(const char* call, const Device& device, std::uint64_t rows, std::uint64_t columns,
                                   DType type, Pack pack) {
-  const auto& context = DeviceAccess::context(device);
+  const auto context = DeviceAccess::context(device);
   if (!context) return Error(Errc::invalid_argument, std::string(call) + ": the Device has been moved from");
   Weight self;
   self.rows_ = rows;
   self.columns_ = columns;
   self.type_ = type;
-  const std::uint64_t most = context->traits().max_storage_range;
+  const std::uint64_t most = DeviceAccess::engine(device)->traits().max_storage_range;
   self.part_rows_ = std::max<std::uint64_t>(1, rows_per_part(type, rows, columns, most));
   for (std::uint64_t first = 0; first < std::max<std::uint64_t>(rows, 1); first += self.part_rows_) {
     const std::uint64_t count = std::min(self.part_rows_, rows - first);
@@ -85,6 +85,9 @@ namespace {
 Error check_sizes(const char* call, const void* data, std::uint64_t given, std::uint64_t rows, std::uint64_t columns,
                   DType type, std::uint64_t per_row, const char* unit) {
   const Shape shape(rows, columns);
+  if (type == DType::i32 || type == DType::mask) {
+    return Error(Errc::invalid_argument, std::string(call) + ": weights are not stored as " + to_string(type));
+  }
   if (shape.count() == Shape::no_count || shape.count() > Shape::no_count / 8) {
     return Error(Errc::size_overflow, std::string(call) + ": the size of " + to_string(shape) + " is beyond reason");
   }
@@ -133,33 +136,39 @@ Result<Weight> WeightAccess::convert(const char* call, const Device& device, con
 Result<Weight> Weight::from(const Device& device, Span<const float> data, std::uint64_t rows, std::uint64_t columns,
                             DType type) {
   constexpr const char* call = "Weight::from";
-  if (Error e = check_sizes(call, data.data(), data.size(), rows, columns, type, columns, "elements")) return e;
-  return WeightAccess::convert(call, device, data.data(), rows, columns, type);
+  return guarded(call, [&]() -> Result<Weight> {
+    if (Error e = check_sizes(call, data.data(), data.size(), rows, columns, type, columns, "elements")) return e;
+    return WeightAccess::convert(call, device, data.data(), rows, columns, type);
+  });
 }
 
 Result<Weight> Weight::from_transposed(const Device& device, Span<const float> data, std::uint64_t rows,
                                        std::uint64_t columns, DType type) {
   constexpr const char* call = "Weight::from_transposed";
-  if (Error e = check_sizes(call, data.data(), data.size(), rows, columns, type, columns, "elements")) return e;
-  const std::unique_ptr<float[]> turned(new (std::nothrow) float[data.size()]);
-  if (!turned) {
-    return Error(Errc::out_of_memory,
-                 std::string(call) + ": no host memory to transpose " + std::to_string(data.size()) + " elements");
-  }
-  transpose(data.data(), columns, rows, turned.get());
-  return WeightAccess::convert(call, device, turned.get(), rows, columns, type);
+  return guarded(call, [&]() -> Result<Weight> {
+    if (Error e = check_sizes(call, data.data(), data.size(), rows, columns, type, columns, "elements")) return e;
+    const std::unique_ptr<float[]> turned(new (std::nothrow) float[data.size()]);
+    if (!turned) {
+      return Error(Errc::out_of_memory,
+                   std::string(call) + ": no host memory to transpose " + std::to_string(data.size()) + " elements");
+    }
+    transpose(data.data(), columns, rows, turned.get());
+    return WeightAccess::convert(call, device, turned.get(), rows, columns, type);
+  });
 }
 
 Result<Weight> Weight::from_stored(const Device& device, Span<const std::byte> data, std::uint64_t rows,
                                    std::uint64_t columns, DType type) {
   constexpr const char* call = "Weight::from_stored";
-  const std::uint64_t per_row = row_bytes(type, columns);
-  if (Error e = check_sizes(call, data.data(), data.size(), rows, columns, type, per_row, "bytes")) return e;
-  if (Error e = weights::check_stored(type, data.data(), rows, columns)) return with_call(call, std::move(e));
-  return WeightAccess::make(call, device, rows, columns, type,
-                            [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
-                              weights::repack(type, data.data() + first * per_row, count, columns, out);
-                            });
+  return guarded(call, [&]() -> Result<Weight> {
+    const std::uint64_t per_row = row_bytes(type, columns);
+    if (Error e = check_sizes(call, data.data(), data.size(), rows, columns, type, per_row, "bytes")) return e;
+    if (Error e = weights::check_stored(type, data.data(), rows, columns)) return with_call(call, std::move(e));
+    return WeightAccess::make(call, device, rows, columns, type,
+                              [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
+                                weights::repack(type, data.data() + first * per_row, count, columns, out);
+                              });
+  });
 }
 
 }  // namespace brontes

@@ -1,7 +1,6 @@
 #include "encode/encoder.hpp"
 
 #include "vk/context.hpp"
-#include "vk/result.hpp"
 
 #include <algorithm>
 
@@ -33,10 +32,10 @@ Error Encoder::begin(Use use) {
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags =
       use == Use::once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT : VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
-  return vk::check(context_.vk().vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
+  return context_.check(context_.vk().vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
 }
 
-Error Encoder::end() { return vk::check(context_.vk().vkEndCommandBuffer(commands_), "vkEndCommandBuffer"); }
+Error Encoder::end() { return context_.check(context_.vk().vkEndCommandBuffer(commands_), "vkEndCommandBuffer"); }
 
 void Encoder::barrier(Stage before, Stage after) {
   const Scope from = scope_of(before);
@@ -98,8 +97,8 @@ class DescriptorWrites {
     const kernels::Binding& slot = kernels::get(d.kernel).bindings[b];
     const plan::Region& r = d.bindings[b];
     const VkDescriptorType type = vk::descriptor_type(d.access, slot.access);
-    // Whole vec4s; allocations and arena ranges end on such a boundary.
-    const std::uint64_t bytes = (r.bytes + 15) / 16 * 16;
+    // Whole vec4s; allocations and arena ranges end on such a boundary. Other kernels may ask for an array's length.
+    const std::uint64_t bytes = d.kernel.is_library() ? (r.bytes + 15) / 16 * 16 : r.bytes;
     if (type == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER) {
       auto view = memory(r).view(r.offset, bytes);
       if (!view) return view.error();
@@ -161,8 +160,8 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
   allocate.descriptorSetCount = static_cast<std::uint32_t>(count);
   allocate.pSetLayouts = layouts.data();
   self.sets_.resize(count);
-  if (Error e = vk::check(vk.vkAllocateDescriptorSets(context.device(), &allocate, self.sets_.data()),
-                          "vkAllocateDescriptorSets")) {
+  if (Error e = context.check(vk.vkAllocateDescriptorSets(context.device(), &allocate, self.sets_.data()),
+                              "vkAllocateDescriptorSets")) {
     return e;
   }
 

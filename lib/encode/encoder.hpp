@@ -26,8 +26,10 @@ enum class Use : std::uint8_t {
 
 /// Where a plan's regions lie.
 struct Memories {
-  vk::Allocation* arena;
+  vk::Allocation* arena = nullptr;  // null for a plan without values
   Span<const std::shared_ptr<vk::Allocation>> resources;
+  const vk::Allocation* staging = nullptr;   // null where the arena is mapped, or nothing is uploaded
+  const vk::Allocation* readback = nullptr;  // null where the arena is mapped, or nothing is read
 };
 
 /// The pipelines and descriptor sets of a plan's dispatches, in their order.

@@ -42,7 +42,7 @@ std::vector<std::uint32_t> Words::dropped() const {
   std::vector<std::uint32_t> all;
   for (std::size_t i = first; i < graph_.nodes().size(); ++i) {
     // A store in no group is done by the dispatch that makes its value.
-    if (!runs[i - first] && graph_.nodes()[i].kind != record::NodeKind::store) {
+    if (!runs[i - first] && graph_.nodes()[i].output_count != 0) {
       all.push_back(static_cast<std::uint32_t>(i));
     }
   }
@@ -51,8 +51,7 @@ std::vector<std::uint32_t> Words::dropped() const {
 
 std::vector<ValueId> Words::inputs(const Group& g) const {
   std::vector<ValueId> all;
-  if (g.root != no_node)
-    all.assign(node(g.root).inputs.begin(), node(g.root).inputs.begin() + node(g.root).input_count);
+  if (g.root != no_node) all.assign(graph_.inputs(node(g.root)).begin(), graph_.inputs(node(g.root)).end());
   for (std::size_t i = 0; i < g.program.input_count; ++i) all.push_back(g.program.inputs[i].value);
   return all;
 }
@@ -63,23 +62,29 @@ std::vector<ValueId> Words::outputs(const Group& g) const {
   for (std::size_t s = 0; s + 1 < p.step_count; ++s) {
     if ((g.written >> s & 1u) != 0) all.push_back(p.steps[s].result);
   }
-  const ValueId last = p.step_count != 0 ? p.steps[p.step_count - 1].result : node(g.root).output;
-  if (last != record::no_value) all.push_back(last);
+  if (p.step_count != 0) {
+    all.push_back(p.steps[p.step_count - 1].result);
+  } else {
+    // The last binding of an op with several results is that of the last one.
+    for (ValueId i = 0; i < node(g.root).output_count; ++i) all.push_back(node(g.root).output + i);
+  }
   return all;
 }
 
 std::vector<Words::Result> Words::results(std::uint32_t dispatch) const {
   const Dispatch& d = plan_.dispatches[dispatch];
-  // Kernels write the last result to their first output.
+  // Elementwise kernels write the last result to their first output; ops with several results have them in order.
   std::vector<ValueId> values;
   if (dispatch == parts(d).back()) values = outputs(group(d));
+  const bool in_order = group(d).program.step_count == 0;
+  if (in_order) std::reverse(values.begin(), values.end());
   std::vector<Result> all;
   for (std::size_t b = 0; b < d.binding_count; ++b) {
     if (!d.writes(b)) continue;
     all.push_back({values.empty() ? record::no_value : values.back(), d.bindings[b]});
     if (!values.empty()) values.pop_back();
   }
-  std::reverse(all.begin(), all.end());
+  if (!in_order) std::reverse(all.begin(), all.end());
   return all;
 }
 
@@ -107,7 +112,7 @@ class Text : Words {
 
   std::string run() const {
     std::string text = summary() + "\n";
-    for (std::uint32_t n : dropped()) text += "dropped " + sentence(node(n)) + "\n";
+    for (std::uint32_t n : dropped()) text += "dropped " + sentence(graph_, node(n)) + "\n";
     for (const Placement& p : plan_.uploads) text += placement("upload", p);
     auto barrier = plan_.barriers.begin();
     std::size_t part = 0;
@@ -151,9 +156,7 @@ class Text : Words {
   // "%3", or "%3 in buffer 0" when it is written straight to where it is stored.
   std::string target(const Dispatch& d) const {
     const Group& g = group(d);
-    if (g.root != no_node && node(g.root).kind == record::NodeKind::store) {
-      return "buffer " + number(node(g.root).store.resource);
-    }
+    if (g.root != no_node && node(g.root).output_count == 0) return record::results(node(g.root));
     std::string text = join(outputs(g), ", ", text_of);
     for (std::size_t b = 0; b < d.binding_count; ++b) {
       if (d.writes(b) && d.bindings[b].resource != arena) text += " in buffer " + number(d.bindings[b].resource);
@@ -196,7 +199,7 @@ class Json : Words {
 
  private:
   std::string ops(const std::vector<std::uint32_t>& all) const {
-    return "[" + join(all, ", ", [&](std::uint32_t n) { return "{" + json_members(node(n)) + "}"; }) + "]";
+    return "[" + join(all, ", ", [&](std::uint32_t n) { return "{" + json_members(graph_, node(n)) + "}"; }) + "]";
   }
 
   std::string placements(const std::vector<Placement>& all) const {

@@ -39,7 +39,9 @@ class Dot : Words {
  public:
   Dot(const Plan& plan, const record::Graph& graph) : Words(plan, graph), dropped_(dropped()) {
     for (const Placement& p : plan.uploads) source_[p.value] = "v" + number(p.value);
-    for (std::uint32_t n : dropped_) source_[node(n).output] = "n" + number(n);
+    for (std::uint32_t n : dropped_) {
+      for (ValueId i = 0; i < node(n).output_count; ++i) source_[node(n).output + i] = "n" + number(n);
+    }
     for (std::uint32_t i = 0; i < plan.dispatches.size(); ++i) {
       for (ValueId out : outputs(group(plan.dispatches[i]))) {
         source_[out] = "d" + number(i);
@@ -101,7 +103,7 @@ class Dot : Words {
                " of " + number(all.size()) + ")";
     }
     label += "|";
-    for (std::uint32_t n : nodes(group(d))) label += escaped(sentence(node(n))) + "\\l";
+    for (std::uint32_t n : nodes(group(d))) label += escaped(sentence(graph_, node(n))) + "\\l";
     label += "|groups " + grid(d) + "\\l" + join(results(i), "", [](const Result& r) { return written(r); });
     return "d" + number(i) + " [label=\"{" + label + "}\"];\n";
   }
@@ -116,7 +118,7 @@ class Dot : Words {
     std::string text = "  subgraph cluster_dropped {\n    label=\"dropped: nothing can read them\"; ";
     text += "style=dashed; color=gray; fontcolor=gray50;\n";
     for (std::uint32_t n : dropped_) {
-      text += "    n" + number(n) + " [label=\"" + sentence(node(n)) +
+      text += "    n" + number(n) + " [label=\"" + sentence(graph_, node(n)) +
               "\", style=\"rounded,dashed\", color=gray, fontcolor=gray50];\n";
     }
     return text + "  }\n";
@@ -150,8 +152,8 @@ class Dot : Words {
       connect(outside, "d" + number(i), "");
     }
     for (std::uint32_t n : dropped_) {
-      const record::Node& op = node(n);
-      connect({op.inputs.begin(), op.inputs.begin() + op.input_count}, "n" + number(n), faded);
+      const auto in = graph_.inputs(node(n));
+      connect({in.begin(), in.end()}, "n" + number(n), faded);
     }
     return text;
   }

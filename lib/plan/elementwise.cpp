@@ -1,9 +1,11 @@
 // Elementwise programs as dispatches and as epilogues: specialization constants and push constants.
 #include "plan/params.hpp"
 #include "plan/plan.hpp"
+#include "record/view.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 namespace brontes::plan {
 namespace {
@@ -20,26 +22,22 @@ constexpr kernel::Constant result_ids[] = {kernel::result0, kernel::result1, ker
 static_assert(std::size(step_ids) == elementwise_max_steps && std::size(input_ids) == elementwise_max_inputs);
 static_assert(std::size(output_ids) == elementwise_max_outputs);
 
-// set_epilogue() names constants and bindings of one kernel for all.
-#define BRONTES_SAME(name)                                                                 \
-  static_assert(kernels::matmul_naive::name + 0u == kernels::matmul_gemv::name &&          \
-                kernels::matmul_naive::name + 0u == kernels::matmul_gemv_subgroup::name && \
-                kernels::matmul_naive::name + 0u == kernels::matmul_combine::name &&       \
-                kernels::matmul_naive::name + 0u == kernels::matmul_panel::name &&         \
-                kernels::matmul_naive::name + 0u == kernels::matmul_tiled::name &&         \
-                kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_kn::name &&   \
-                kernels::matmul_naive::name + 0u == kernels::matmul_subgroup_nk::name &&   \
-                kernels::matmul_naive::name + 0u == kernels::reduce::name)
-BRONTES_SAME(step_count);
-BRONTES_SAME(step0);
-BRONTES_SAME(step3);
-BRONTES_SAME(mode1);
-BRONTES_SAME(mode2);
-BRONTES_SAME(extra1);
-BRONTES_SAME(extra2);
-#undef BRONTES_SAME
-static_assert(kernel::step0 + 0u == kernels::reduce::step0 && kernel::mode1 + 0u == kernels::reduce::mode1 &&
-              kernel::step_count + 0u == kernels::reduce::step_count);
+// The names of the epilogue are also those of a program of its own.
+static_assert(kernel::step0 + 0u == kernels::epilogue::step0 && kernel::step3 + 0u == kernels::epilogue::step3 &&
+              kernel::mode1 + 0u == kernels::epilogue::mode1 && kernel::mode2 + 0u == kernels::epilogue::mode2 &&
+              kernel::step_count + 0u == kernels::epilogue::step_count);
+
+namespace strided {
+using namespace kernels::elementwise_strided;
+constexpr Constant access_ids[] = {access0, access1, access2, access3};
+static_assert(std::size(kernels::ElementwiseStridedParams{}.view) == record::max_access_words &&
+              std::size(kernels::ElementwiseStridedParams{}.p) == strided_max_steps);
+// What both kernels have, they have under the same number.
+static_assert(group_size + 0u == kernel::group_size && vectors + 0u == kernel::vectors &&
+              step_count + 0u == kernel::step_count && step0 + 0u == kernel::step0 && step3 + 0u == kernel::step3 &&
+              result0 + 0u == kernel::result0 && result2 + 0u == kernel::result2 && in0 + 0u == kernel::in0 &&
+              in3 + 0u == kernel::in3 && out0 + 0u == kernel::out0 && out2 + 0u == kernel::out2);
+}  // namespace strided
 
 struct Output {
   Region region;
@@ -68,27 +66,94 @@ Cut cut_of(std::uint64_t count, const Traits& traits) {
   return cut;
 }
 
-Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program, Span<const Region> inputs,
-           Span<const Output> outputs, std::uint64_t count) {
-  if (count == 0) return {};
-  const Cut cut = cut_of(count, to.traits);
-  Dispatch dispatch(kernels::Id::elementwise, group);
-  dispatch.work = count;
-  ElementwiseParams params{};
-  params.n = static_cast<std::uint32_t>(count);
-  params.groups = elementwise_groups(params.n, cut.group_size, cut.vectors);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
+// How the inputs of a program are indexed, for the kernel that does it by repetitions alone.
+void set_inputs(const ElementwiseProgram& program, std::uint64_t count, Dispatch& dispatch,
+                kernels::ElementwiseParams& params) {
+  for (std::size_t i = 0; i < program.input_count; ++i) {
     const record::Repeat& repeat = program.inputs[i].repeat;
-    dispatch.bind(input_ids[i], inputs[i]);
     dispatch.set(mode_ids[i], static_cast<std::uint32_t>(mode_of(repeat, count)));
     params.div[i] = static_cast<std::uint32_t>(repeat.div);
     params.mod[i] = static_cast<std::uint32_t>(repeat.mod);
   }
-  for (std::size_t s = 0; s < program.step_count; ++s) {
-    dispatch.set(step_ids[s], program.word(s));
-    params.p[s] = program.steps[s].p;
-    params.q[s] = program.steps[s].q;
+}
+
+// And for the one that can do more.
+void set_inputs(const record::Graph& graph, const ElementwiseProgram& program, std::uint64_t count, Dispatch& dispatch,
+                kernels::ElementwiseStridedParams& params) {
+  std::uint32_t words = 0;
+  for (std::size_t i = 0; i < program.input_count; ++i) {
+    const record::Access access = access_of(graph, program.inputs[i], count);
+    const auto mode = static_cast<std::uint32_t>(mode_of(access));
+    if (record::access_words(access) == 0) {
+      dispatch.set(strided::access_ids[i], mode);
+      continue;
+    }
+    const std::uint32_t rank = std::max(access.rank, 1u);
+    dispatch.set(strided::access_ids[i], mode | rank << 4 | words << 8);
+    std::uint32_t* view = params.view + words;
+    view[0] = access.offset;
+    for (std::uint32_t d = 0; d < access.rank; ++d) {
+      view[1 + d] = static_cast<std::uint32_t>(access.strides[access.rank - 1 - d]);
+      if (d + 1 < rank) view[1 + rank + d] = access.extents[access.rank - 1 - d];
+    }
+    words += record::access_words(access);
   }
+  assert(words <= record::max_access_words);
+}
+
+// A program that only turns rows into columns, of one matrix or of many: [batch, j, i] with a stride of 1 along j.
+bool is_transposition(const ElementwiseProgram& program, const record::Access& access) {
+  return program.step_count == 1 && program.steps[0].op == ElementwiseOp::copy &&
+         (access.rank == 2 || access.rank == 3) && access.strides[access.rank - 1] > 1 &&
+         access.strides[access.rank - 2] == 1;
+}
+
+Error emit_transposition(Lowering& to, std::uint32_t group, const record::Access& access, const Region& from,
+                         const Region& into, std::uint64_t count) {
+  namespace turn = kernels::transpose;
+  constexpr std::uint32_t block = 4;
+  kernels::TransposeParams params{};
+  params.rows = access.extents[access.rank - 1];
+  params.columns = access.extents[access.rank - 2];
+  params.offset = access.offset;
+  params.row_stride = static_cast<std::uint32_t>(access.strides[access.rank - 1]);
+  params.batch_stride = access.rank == 3 ? static_cast<std::uint32_t>(access.strides[0]) : 0;
+  std::uint32_t side = 8;
+  while (side * side > to.traits.max_group_invocations) side /= 2;
+  params.squares_i = ceil_div(params.rows, block * side);
+  params.squares_j = ceil_div(params.columns, block * side);
+  const std::uint64_t matrices = access.rank == 3 ? access.extents[0] : 1;
+  const std::uint64_t groups = matrices * params.squares_i * params.squares_j;
+  params.groups = static_cast<std::uint32_t>(groups);
+  const bool whole_rows = (params.offset | params.row_stride | params.batch_stride | params.columns) % block == 0;
+  Dispatch dispatch(kernels::Id::transpose, group);
+  dispatch.work = count;
+  dispatch.bind(turn::in0, from);
+  dispatch.bind(turn::out0, into);
+  dispatch.set(turn::group_size, side * side);
+  dispatch.set(turn::side, side);
+  dispatch.set(turn::vec4_in, whole_rows ? 1 : 0);
+  dispatch.set(turn::vec4_out, params.rows % block == 0 ? 1 : 0);
+  dispatch.params(params);
+  return to.emit(dispatch, groups);
+}
+
+Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program, Span<const Region> inputs,
+           Span<const Output> outputs, std::uint64_t count) {
+  if (count == 0) return {};
+  if (program.strided) {
+    const record::Access access = access_of(to.graph, program.inputs[0], count);
+    if (is_transposition(program, access)) {
+      return emit_transposition(to, group, access, inputs[0], outputs[0].region, count);
+    }
+  }
+  const Cut cut = cut_of(count, to.traits);
+  const auto n = static_cast<std::uint32_t>(count);
+  const std::uint32_t groups = elementwise_groups(n, cut.group_size, cut.vectors);
+  Dispatch dispatch(program.strided ? kernels::Id::elementwise_strided : kernels::Id::elementwise, group);
+  dispatch.work = count;
+  for (std::size_t i = 0; i < inputs.size(); ++i) dispatch.bind(input_ids[i], inputs[i]);
+  for (std::size_t s = 0; s < program.step_count; ++s) dispatch.set(step_ids[s], program.word(s));
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     dispatch.bind(output_ids[o], outputs[o].region);
     dispatch.set(result_ids[o], elementwise_max_inputs + outputs[o].step);
@@ -96,14 +161,31 @@ Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program,
   dispatch.set(kernel::group_size, cut.group_size);
   dispatch.set(kernel::vectors, cut.vectors);
   dispatch.set(kernel::step_count, program.step_count);
-  dispatch.params(params);
 
-  return to.emit(dispatch, params.groups);
+  auto finish = [&](auto params) {
+    params.n = n;
+    params.groups = groups;
+    for (std::size_t s = 0; s < program.step_count; ++s) {
+      params.p[s] = program.steps[s].p;
+      params.q[s] = program.steps[s].q;
+    }
+    dispatch.params(params);
+  };
+  if (!program.strided) {
+    kernels::ElementwiseParams params{};
+    set_inputs(program, count, dispatch, params);
+    finish(params);
+  } else {
+    kernels::ElementwiseStridedParams params{};
+    set_inputs(to.graph, program, count, dispatch, params);
+    finish(params);
+  }
+  return to.emit(dispatch, groups);
 }
 
 ElementwiseProgram single(ElementwiseOp op, float p) {
   ElementwiseProgram program;
-  program.steps[0] = {op, 0, 0, p, 0, no_node, record::no_value};
+  program.steps[0] = {op, {}, p, 0, no_node, record::no_value};
   program.step_count = 1;
   return program;
 }
@@ -143,10 +225,10 @@ std::uint64_t fill_groups(std::uint64_t count, const Traits& traits) {
   return elementwise_groups(static_cast<std::uint32_t>(count), cut.group_size, cut.vectors);
 }
 
-void set_epilogue(const Lowering& to, std::uint32_t index, Dispatch& dispatch, EpilogueParams& params) {
+void set_epilogue(const Lowering& to, std::uint32_t index, Dispatch& dispatch, kernels::EpilogueParams& params) {
   const Group& group = to.grouping.groups[index];
   const ElementwiseProgram& program = group.program;
-  constexpr kernels::reduce::Binding extra_ids[] = {kernels::reduce::extra1, kernels::reduce::extra2};
+  constexpr kernels::epilogue::Binding extra_ids[] = {kernels::epilogue::extra1, kernels::epilogue::extra2};
   dispatch.set(kernel::step_count, program.step_count);
   for (std::size_t s = 0; s < program.step_count; ++s) {
     dispatch.set(step_ids[s], program.word(s));

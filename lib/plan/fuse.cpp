@@ -1,5 +1,7 @@
 #include "plan/fuse.hpp"
 
+#include "record/view.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -8,7 +10,6 @@ namespace brontes::plan {
 namespace {
 
 using record::Node;
-using record::NodeKind;
 using record::ResourceId;
 using record::ValueId;
 using GroupId = std::uint32_t;
@@ -31,6 +32,7 @@ class Fuser {
         consumers_(graph.values().size(), 0) {}
 
   Grouping run() {
+    find_wanted();
     find_live();
     find_pinned();
     groups_.reserve(nodes_.size() - graph_.first_pending_node());
@@ -43,20 +45,31 @@ class Fuser {
  private:
   bool is_live(std::size_t node) const { return live_[node - graph_.first_pending_node()] != 0; }
 
+  void find_wanted() {
+    result_.wanted.assign(graph_.values().size(), 0);
+    for (std::size_t id = graph_.first_pending_value(); id < graph_.values().size(); ++id) {
+      const auto value = static_cast<ValueId>(id);
+      if (readable(graph_, value, options_)) result_.wanted[graph_.base(value)] = 1;
+    }
+  }
+  bool wanted(ValueId value) const { return result_.wanted[value] != 0; }
+
   // Backwards from what can be read and what is stored.
   void find_live() {
     const std::size_t first = graph_.first_pending_node();
     live_.assign(nodes_.size() - first, 0);
     for (std::size_t i = nodes_.size(); i-- > first;) {
       const Node& node = nodes_[i];
-      const bool live =
-          node.output == record::no_value || consumers_[node.output] != 0 || readable(graph_, node.output, options_);
+      bool live = node.output_count == 0;
+      for (ValueId v = node.output; v - node.output < node.output_count && !live; ++v) {
+        live = consumers_[v] != 0 || wanted(v);
+      }
       if (!live) {
         ++result_.dropped_operations;
         continue;
       }
       live_[i - first] = 1;
-      for (std::size_t k = 0; k < node.input_count; ++k) ++consumers_[node.inputs[k]];
+      for (ValueId v : graph_.inputs(node)) ++consumers_[graph_.base(v)];
     }
   }
 
@@ -74,14 +87,12 @@ class Fuser {
     for (std::size_t i = graph_.first_pending_node(); i < nodes_.size(); ++i) {
       if (!is_live(i)) continue;
       const Node& node = nodes_[i];
-      for (std::size_t k = 0; k < node.input_count; ++k) {
-        if (ResourceUse* use = use_of(graph_.values()[node.inputs[k]].resource); use != nullptr && use->stores != 0) {
-          use->pinned = true;
-        }
+      for (ValueId v : graph_.inputs(node)) {
+        if (ResourceUse* use = use_of(graph_.value(v).resource); use != nullptr && use->stores != 0) use->pinned = true;
       }
-      if (node.kind == NodeKind::store) {
-        if (uses_.size() <= node.store.resource) uses_.resize(node.store.resource + 1);
-        ResourceUse& use = uses_[node.store.resource];
+      if (node.destination != record::no_resource) {
+        if (uses_.size() <= node.destination) uses_.resize(node.destination + 1);
+        ResourceUse& use = uses_[node.destination];
         use.pinned |= use.stores++ != 0;
         use.store_node = static_cast<std::uint32_t>(i);
       }
@@ -90,36 +101,41 @@ class Fuser {
   // Null for resources nobody stores to.
   ResourceUse* use_of(ResourceId resource) { return resource < uses_.size() ? &uses_[resource] : nullptr; }
 
+  // The group that makes a value, or that of which it is a view.
+  GroupId group_of(ValueId value) const { return group_of_[graph_.base(value)]; }
+
   std::uint32_t level_of(ValueId value) const {
-    return group_of_[value] == no_group ? 0 : groups_[group_of_[value]].level;
+    return group_of(value) == no_group ? 0 : groups_[group_of(value)].level;
   }
 
   // The level below which nothing that `node` depends on lies.
   std::uint32_t floor_of(const Node& node) {
     std::uint32_t level = 0;
-    for (std::size_t k = 0; k < node.input_count; ++k) level = std::max(level, level_of(node.inputs[k]));
+    for (ValueId v : graph_.inputs(node)) level = std::max(level, level_of(v));
     return level;
   }
 
   void add(std::uint32_t index) {
     const Node& node = nodes_[index];
     bool pinned = false;
-    for (std::size_t k = 0; k < node.input_count; ++k) {
-      const ResourceUse* use = use_of(graph_.values()[node.inputs[k]].resource);
+    for (ValueId v : graph_.inputs(node)) {
+      const ResourceUse* use = use_of(graph_.value(v).resource);
       pinned |= use != nullptr && use->pinned;
     }
-    if (node.kind == NodeKind::elementwise && options_.fuse && !pinned && try_join(index)) return;
+    const bool elementwise = node.op->elementwise != nullptr;
+    // What follows a view may join it; a view itself begins with other elements than its operand's group has.
+    if (elementwise && !node.op->view && options_.fuse && !pinned && try_join(index)) return;
 
     Group group;
     group.first = index;
     group.level = floor_of(node) + 1;
-    for (std::size_t k = 0; k < node.input_count; ++k) {
-      if (ResourceUse* use = use_of(graph_.values()[node.inputs[k]].resource); use != nullptr) {
+    for (ValueId v : graph_.inputs(node)) {
+      if (ResourceUse* use = use_of(graph_.value(v).resource); use != nullptr) {
         if (use->pinned) group.level = std::max(group.level, use->store_level + 1);
       }
     }
-    if (node.kind == NodeKind::store) {
-      ResourceUse& use = uses_[node.store.resource];
+    if (node.destination != record::no_resource) {
+      ResourceUse& use = uses_[node.destination];
       group.level = std::max(group.level, use.store_level + 1);
       for (GroupId reader : use.readers) {
         Group& before = groups_[resolve(reader)];
@@ -130,27 +146,23 @@ class Fuser {
     }
     group.has_dependents = pinned;
     const auto id = static_cast<GroupId>(groups_.size());
-    if (node.kind == NodeKind::elementwise) {
-      group.count = graph_.values()[node.output].shape.count();
-    } else {
-      group.root = index;
-      if (node.output != record::no_value) group.count = graph_.values()[node.output].shape.count();
-    }
+    if (!elementwise) group.root = index;
+    if (node.output_count != 0) group.count = graph_.value(node.output).shape.count();
     groups_.push_back(group);
-    if (node.kind == NodeKind::elementwise) append(groups_.back(), node);
+    if (elementwise) append(groups_.back(), node);
     enter(id, node);
     note_resources(id, node);
   }
 
   // Book-keeping when `node` becomes part of group `id`.
   void enter(GroupId id, const Node& node) {
-    for (std::size_t k = 0; k < node.input_count; ++k) {
-      const GroupId from = group_of_[node.inputs[k]];
+    for (ValueId v : graph_.inputs(node)) {
+      const GroupId from = group_of(v);
       if (from != no_group && from != id) groups_[from].has_dependents = true;
     }
-    if (node.output != record::no_value) group_of_[node.output] = id;
-    if (node.kind == NodeKind::elementwise && groups_[id].root == no_node) {
-      for (std::size_t k = 0; k < node.input_count; ++k) last_reader_[node.inputs[k]] = id;
+    for (ValueId v = node.output; v - node.output < node.output_count; ++v) group_of_[v] = id;
+    if (groups_[id].root == no_node) {
+      for (ValueId v : graph_.inputs(node)) last_reader_[graph_.base(v)] = id;
     }
   }
 
@@ -160,32 +172,32 @@ class Fuser {
   }
 
   void note_resources(GroupId id, const Node& node) {
-    for (std::size_t k = 0; k < node.input_count; ++k) {
-      if (ResourceUse* use = use_of(graph_.values()[node.inputs[k]].resource); use != nullptr) {
-        use->readers.push_back(id);
-      }
+    for (ValueId v : graph_.inputs(node)) {
+      if (ResourceUse* use = use_of(graph_.value(v).resource); use != nullptr) use->readers.push_back(id);
     }
-    if (node.kind == NodeKind::store) {
-      uses_[node.store.resource].store_level = groups_[id].level;
-      uses_[node.store.resource].store_group = id;
+    if (node.destination != record::no_resource) {
+      uses_[node.destination].store_level = groups_[id].level;
+      uses_[node.destination].store_group = id;
     }
   }
 
   // Elementwise `node` into the groups of its operands, if it can be.
   bool try_join(std::uint32_t index) {
     const Node& node = nodes_[index];
-    std::array<GroupId, 2> candidates{no_group, no_group};
-    std::size_t found = 0;
-    for (std::size_t k = 0; k < node.input_count; ++k) {
-      const GroupId g = group_of_[node.inputs[k]];
-      if (g != no_group && (found == 0 || candidates[0] != g)) candidates[found++] = g;
+    std::array<GroupId, record::elementwise_max_arity> candidates{};
+    std::uint32_t found = 0;
+    for (ValueId v : graph_.inputs(node)) {
+      const GroupId g = group_of(v);
+      const auto end = candidates.begin() + found;
+      if (g != no_group && std::find(candidates.begin(), end, g) == end) candidates[found++] = g;
     }
     if (found == 0) return try_sibling(node);
-    // The younger group first: the other is more likely to be ready before it.
-    if (found == 2 && groups_[candidates[1]].level > groups_[candidates[0]].level) {
-      std::swap(candidates[0], candidates[1]);
+    // The youngest group first: the others are more likely to be ready before it.
+    std::stable_sort(candidates.begin(), candidates.begin() + found,
+                     [&](GroupId x, GroupId y) { return groups_[x].level > groups_[y].level; });
+    for (std::size_t c = 1; c < found; ++c) {
+      if (try_merge(candidates[0], candidates[c], node)) return true;
     }
-    if (found == 2 && try_merge(candidates[0], candidates[1], node)) return true;
     for (std::size_t c = 0; c < found; ++c) {
       if (try_append(candidates[c], node)) return true;
     }
@@ -195,8 +207,8 @@ class Fuser {
   // Beside an op that reads the same tensor, which is then read once for both. What `node` needs is
   // ready before that group, so it cannot depend on it; and nobody waits longer for it than without.
   bool try_sibling(const Node& node) {
-    for (std::size_t k = 0; k < node.input_count; ++k) {
-      const GroupId reader = last_reader_[node.inputs[k]];
+    for (ValueId v : graph_.inputs(node)) {
+      const GroupId reader = last_reader_[graph_.base(v)];
       if (reader == no_group) continue;
       const GroupId id = resolve(reader);
       const std::uint32_t alone = floor_of(node) + 1;
@@ -236,12 +248,13 @@ class Fuser {
   bool try_append(GroupId id, const Node& node) {
     Group candidate = groups_[id];
     std::uint32_t others = 0;  // the highest level among operands from elsewhere
-    for (std::size_t k = 0; k < node.input_count; ++k) {
-      if (group_of_[node.inputs[k]] != id) others = std::max(others, level_of(node.inputs[k]));
+    for (ValueId v : graph_.inputs(node)) {
+      if (group_of(v) != id) others = std::max(others, level_of(v));
     }
     if (others >= candidate.level) {
       // Something that is not ready before the group: it may depend on the group, unless nothing does.
-      if (candidate.has_dependents || others_wait(candidate, node)) return false;
+      if (candidate.has_dependents || others_wait(candidate, node) || delays_store(candidate, id, others + 1))
+        return false;
       candidate.level = others + 1;
     }
     if (!fits(candidate, node, id, id) || !append(candidate, node)) return false;
@@ -254,29 +267,27 @@ class Fuser {
   // Shapes and, behind a root, exclusive use; and no more written values than the kernel has outputs.
   bool fits(const Group& group, const Node& node, GroupId id, GroupId other) const {
     if (graph_.values()[node.output].shape.count() != group.count || group.count == 0) return false;
-    auto inside = [&](ValueId v) { return group_of_[v] == id || group_of_[v] == other; };
+    auto inside = [&](ValueId v) { return group_of(v) == id || group_of(v) == other; };
     std::uint32_t uses_of_result = 0;
-    for (std::size_t k = 0; k < node.input_count; ++k) {
-      const ValueId v = node.inputs[k];
+    for (ValueId v : graph_.inputs(node)) {
       if (!inside(v)) continue;
       if (graph_.values()[v].shape.count() != group.count) return false;  // it would be broadcast
       ++uses_of_result;
     }
     if (group.root != no_node) {
       const Node& root = nodes_[group.root];
-      if (root.output == record::no_value) return false;
-      if (root.kind == NodeKind::matmul && root.matmul.k == 0) return false;  // becomes a fill
+      if (root.op->takes_epilogue == nullptr || !root.op->takes_epilogue(root)) return false;
       if (group.program.step_count >= epilogue_max_steps) return false;
       const ValueId result = last_value(group);
-      for (std::size_t k = 0; k < node.input_count; ++k) {
-        if (inside(node.inputs[k]) && node.inputs[k] != result) return false;
+      for (ValueId v : graph_.inputs(node)) {
+        if (inside(v) && graph_.base(v) != result) return false;
       }
-      return consumers_[result] == uses_of_result && !readable(graph_, result, options_);
+      return consumers_[result] == uses_of_result && !wanted(result);
     }
     // Worst case: everything that has consumers elsewhere, so far, is written.
     std::size_t written = 1;  // the node's own result
     for (std::size_t s = 0; s < group.program.step_count; ++s) {
-      written += open_consumers(group, s, &node) != 0 || readable(graph_, group.program.steps[s].result, options_);
+      written += open_consumers(group, s, &node) != 0 || wanted(group.program.steps[s].result);
     }
     return written <= elementwise_max_outputs;
   }
@@ -287,11 +298,11 @@ class Fuser {
     std::uint32_t open = consumers_[program.steps[s].result];
     const auto reg = static_cast<std::uint8_t>(first_result + s);
     for (std::size_t t = s + 1; t < program.step_count; ++t) {
-      const std::uint8_t arity = record::info(program.steps[t].op).arity;
-      open -= (arity >= 1 && program.steps[t].a == reg) + (arity >= 2 && program.steps[t].b == reg);
+      const ElementwiseProgram::Step& step = program.steps[t];
+      for (std::size_t k = 0; k < record::info(step.op).arity; ++k) open -= step.operands[k] == reg;
     }
-    for (std::size_t k = 0; node != nullptr && k < node->input_count; ++k) {
-      open -= node->inputs[k] == program.steps[s].result;
+    if (node != nullptr) {
+      for (ValueId v : graph_.inputs(*node)) open -= graph_.base(v) == program.steps[s].result;
     }
     return open;
   }
@@ -304,6 +315,17 @@ class Fuser {
     return false;
   }
 
+  // It reads what a value that is ready before `level` will be stored to: the store would have to wait for it.
+  bool delays_store(const Group& group, GroupId id, std::uint32_t level) {
+    for (std::size_t i = 0; i < group.program.input_count; ++i) {
+      const ResourceUse* use = use_of(graph_.value(group.program.inputs[i].value).resource);
+      if (use == nullptr || use->stores == 0) continue;
+      const GroupId maker = group_of(graph_.inputs(nodes_[use->store_node])[0]);
+      if (maker != no_group && maker != id && groups_[maker].level < level) return true;
+    }
+    return false;
+  }
+
   ValueId last_value(const Group& group) const { return Grouping::result(group, graph_); }
 
   static std::size_t max_inputs(const Group& group) {
@@ -311,19 +333,56 @@ class Fuser {
     return group.root == no_node ? elementwise_max_inputs : epilogue_max_inputs;
   }
 
-  // The register of an external input, added if it is new and there is room.
-  static std::optional<std::uint8_t> input_register(ElementwiseProgram& program, ValueId value,
-                                                    const record::Repeat& repeat, std::size_t most,
-                                                    std::size_t offset) {
-    for (std::size_t i = 0; i < program.input_count; ++i) {
-      const auto& in = program.inputs[i];
-      if (in.value == value && in.repeat.div == repeat.div && in.repeat.mod == repeat.mod) {
-        return static_cast<std::uint8_t>(i + offset);
+  using Input = ElementwiseProgram::Input;
+
+  // Operand k of an elementwise node, as an input from outside.
+  Input input_of(const Node& node, std::size_t k) const {
+    const ValueId operand = graph_.inputs(node)[k];
+    Input input{graph_.base(operand), {}};
+    if (!node.op->view) {
+      const auto repeat = record::repetition(graph_.value(operand).shape, graph_.value(node.output).shape);
+      if (repeat) {
+        input.repeat = *repeat;
+        return input;
       }
     }
+    const record::Access access = record::operand_access(graph_, node, k);
+    if (const auto repeat = record::repetition(access)) {
+      input.repeat = *repeat;
+      return input;
+    }
+    input.strided = static_cast<std::uint32_t>(&node - nodes_.data());
+    input.operand = static_cast<std::uint8_t>(k);
+    return input;
+  }
+
+  static bool same(const Input& a, const Input& b) {
+    return a.value == b.value && a.repeat.div == b.repeat.div && a.repeat.mod == b.repeat.mod &&
+           a.strided == b.strided && a.operand == b.operand;
+  }
+
+  // The register of an external input, added if it is new and there is room.
+  static std::optional<std::uint8_t> input_register(ElementwiseProgram& program, const Input& input, std::size_t most,
+                                                    std::size_t offset) {
+    for (std::size_t i = 0; i < program.input_count; ++i) {
+      if (same(program.inputs[i], input)) return static_cast<std::uint8_t>(i + offset);
+    }
     if (program.input_count == most) return std::nullopt;
-    program.inputs[program.input_count] = {value, repeat};
+    program.inputs[program.input_count] = input;
+    program.strided = program.strided || input.strided != no_node;
     return static_cast<std::uint8_t>(program.input_count++ + offset);
+  }
+
+  // Programs over strided inputs have room for less. Epilogues have none of them.
+  bool has_room(const Group& group) const {
+    const ElementwiseProgram& program = group.program;
+    if (!program.strided) return true;
+    if (group.root != no_node || program.step_count > strided_max_steps) return false;
+    std::uint32_t words = 0;
+    for (std::size_t i = 0; i < program.input_count; ++i) {
+      words += record::access_words(access_of(graph_, program.inputs[i], group.count));
+    }
+    return words <= record::max_access_words;
   }
 
   // Adds `node` as the last step. The group is spoilt if it does not fit: callers work on a copy.
@@ -331,32 +390,28 @@ class Fuser {
     ElementwiseProgram& program = group.program;
     const bool epilogue = group.root != no_node;
     if (program.step_count == elementwise_max_steps) return false;
-    ElementwiseProgram::Step step{node.elementwise.op,
-                                  0,
-                                  0,
-                                  node.elementwise.p,
-                                  node.elementwise.q,
+    const auto scalars = record::scalars(node);
+    ElementwiseProgram::Step step{record::elementwise_op(node),
+                                  {},
+                                  scalars.p,
+                                  scalars.q,
                                   static_cast<std::uint32_t>(&node - nodes_.data()),
                                   node.output};
-    const Shape& shape = graph_.values()[node.output].shape;
     for (std::size_t k = 0; k < node.input_count; ++k) {
-      const ValueId v = node.inputs[k];
+      const ValueId v = graph_.base(graph_.inputs(node)[k]);
       std::optional<std::uint8_t> reg;
       for (std::size_t s = 0; s < program.step_count; ++s) {
         if (program.steps[s].result == v) reg = static_cast<std::uint8_t>(first_result + s);
       }
       if (epilogue && v == nodes_[group.root].output) reg = std::uint8_t{0};
-      if (!reg) {
-        const record::Repeat repeat = *record::repetition(graph_.values()[v].shape, shape);
-        reg = input_register(program, v, repeat, max_inputs(group), epilogue ? 1 : 0);
-      }
+      if (!reg) reg = input_register(program, input_of(node, k), max_inputs(group), epilogue ? 1 : 0);
       if (!reg) return false;
-      (k == 0 ? step.a : step.b) = *reg;
+      step.operands[k] = *reg;
     }
     // Fewer distinct programs.
-    if (is_commutative(step.op) && step.a > step.b) std::swap(step.a, step.b);
+    if (is_commutative(step.op) && step.operands[0] > step.operands[1]) std::swap(step.operands[0], step.operands[1]);
     program.steps[program.step_count++] = step;
-    return true;
+    return has_room(group);
   }
 
   // A step of another program, with its registers renamed.
@@ -364,8 +419,7 @@ class Fuser {
     if (to.step_count == elementwise_max_steps) return false;
     auto rename = [&](std::uint8_t reg) -> std::optional<std::uint8_t> {
       if (reg < first_result) {
-        const auto& in = from.inputs[reg];
-        return input_register(to, in.value, in.repeat, elementwise_max_inputs, 0);
+        return input_register(to, from.inputs[reg], elementwise_max_inputs, 0);
       }
       const ValueId value = from.steps[reg - first_result].result;
       for (std::size_t s = 0; s < to.step_count; ++s) {
@@ -373,16 +427,10 @@ class Fuser {
       }
       return std::nullopt;
     };
-    const std::uint8_t arity = record::info(step.op).arity;
-    if (arity >= 1) {
-      const auto reg = rename(step.a);
+    for (std::size_t k = 0; k < record::info(step.op).arity; ++k) {
+      const auto reg = rename(step.operands[k]);
       if (!reg) return false;
-      step.a = *reg;
-    }
-    if (arity >= 2) {
-      const auto reg = rename(step.b);
-      if (!reg) return false;
-      step.b = *reg;
+      step.operands[k] = *reg;
     }
     to.steps[to.step_count++] = step;
     return true;
@@ -390,11 +438,18 @@ class Fuser {
 
   // What makes pipelines differ: the steps and how inputs are indexed, and behind which kind of root.
   std::vector<std::uint32_t> key_of(const Group& group) const {
-    std::vector<std::uint32_t> key{group.root == no_node ? 0u
-                                                         : 1u + static_cast<std::uint32_t>(nodes_[group.root].kind)};
+    const auto root = reinterpret_cast<std::uintptr_t>(group.root == no_node ? nullptr : nodes_[group.root].op);
+    std::vector<std::uint32_t> key{static_cast<std::uint32_t>(root),
+                                   static_cast<std::uint32_t>(std::uint64_t{root} >> 32)};
     for (std::size_t s = 0; s < group.program.step_count; ++s) key.push_back(group.program.word(s));
     for (std::size_t i = 0; i < group.program.input_count; ++i) {
-      key.push_back(static_cast<std::uint32_t>(mode_of(group.program.inputs[i].repeat, group.count)));
+      const Input& in = group.program.inputs[i];
+      if (in.strided == no_node) {
+        key.push_back(static_cast<std::uint32_t>(mode_of(in.repeat, group.count)));
+      } else {
+        const record::Access access = access_of(graph_, in, group.count);
+        key.push_back(0x100u + static_cast<std::uint32_t>(mode_of(access)) + 16 * access.rank);
+      }
     }
     return key;
   }
@@ -431,19 +486,22 @@ class Fuser {
     result_.written.assign(graph_.values().size(), 0);
     for (const Group& g : groups_) {
       if (g.dropped) continue;
-      auto mark = [&](ValueId v, const Group& by) {
+      auto mark = [&](ValueId value, const Group& by) {
+        const ValueId v = graph_.base(value);
         if (group_of_[v] != no_group && &groups_[group_of_[v]] != &by) result_.written[v] = 1;
       };
       for (std::size_t i = 0; i < g.program.input_count; ++i) mark(g.program.inputs[i].value, g);
       if (g.root != no_node) {
         const Node& root = nodes_[g.root];
-        for (std::size_t k = 0; k < root.input_count; ++k) mark(root.inputs[k], g);
-        if (root.output != record::no_value && g.program.step_count == 0) result_.written[root.output] = 1;
+        for (ValueId v : graph_.inputs(root)) mark(v, g);
+        if (g.program.step_count == 0) {
+          for (ValueId v = root.output; v - root.output < root.output_count; ++v) result_.written[v] = 1;
+        }
       }
       if (g.program.step_count != 0) result_.written[g.program.steps[g.program.step_count - 1].result] = 1;
       for (std::size_t s = 0; s < g.program.step_count; ++s) {
         const ValueId v = g.program.steps[s].result;
-        if (readable(graph_, v, options_)) result_.written[v] = 1;
+        if (wanted(v)) result_.written[v] = 1;
       }
       const std::size_t ops = g.program.step_count + (g.root != no_node ? 1u : 0u);
       result_.fused_operations += ops - 1;
@@ -472,10 +530,10 @@ class Fuser {
     if (!options_.fuse) return;
     for (ResourceId resource = 0; resource < uses_.size(); ++resource) {
       const ResourceUse& use = uses_[resource];
-      if (use.stores != 1 || use.pinned) continue;
-      const ValueId value = nodes_[use.store_node].inputs[0];
+      if (use.stores != 1 || use.pinned || !nodes_[use.store_node].op->copies) continue;
+      const ValueId value = graph_.base(graph_.inputs(nodes_[use.store_node])[0]);
       const GroupId id = group_of_[value];
-      if (id == no_group || consumers_[value] != 1 || readable(graph_, value, options_)) continue;
+      if (id == no_group || consumers_[value] != 1 || wanted(value)) continue;
       if (value != last_value(groups_[id]) || !old_contents_are_done_with(resource, id)) continue;
       result_.stored[value] = resource;
       groups_[use.store_group].dropped = true;
@@ -502,14 +560,15 @@ class Fuser {
       const record::Value& value = graph_.values()[in.value];
       if (value.resource != resource) continue;
       reads = true;
-      if (in.repeat.div != 1 || in.repeat.mod != group.count || value.offset != 0) return false;
+      if (in.strided != no_node || in.repeat.div != 1 || in.repeat.mod != group.count || value.offset != 0)
+        return false;
     }
     return reads;
   }
 
   bool writes_only_last(const Group& group) const {
     for (std::size_t s = 0; s + 1 < group.program.step_count; ++s) {
-      if (readable(graph_, group.program.steps[s].result, options_)) return false;
+      if (wanted(group.program.steps[s].result)) return false;
       if (open_consumers(group, s) != 0) return false;
     }
     return true;
@@ -542,6 +601,22 @@ ElementwiseMode mode_of(const record::Repeat& repeat, std::uint64_t count) {
   if (repeat.div == 1 && repeat.mod % 4 == 0) return ElementwiseMode::row_vec4;
   if (repeat.div % 4 == 0) return ElementwiseMode::column_vec4;
   return ElementwiseMode::general;
+}
+
+record::Access access_of(const record::Graph& graph, const ElementwiseProgram::Input& input, std::uint64_t count) {
+  if (input.strided == no_node) return record::access(input.repeat, count);
+  return record::operand_access(graph, graph.nodes()[input.strided], input.operand);
+}
+
+StridedMode mode_of(const record::Access& a) {
+  if (record::access_words(a) == 0) return a.rank != 0 && a.strides[0] == 0 ? StridedMode::scalar : StridedMode::full;
+  if (a.rank == 0) return StridedMode::any;
+  const std::size_t last = a.rank - 1;
+  if (a.extents[last] % 4 != 0) return StridedMode::any;
+  if (a.strides[last] == 0) return StridedMode::same;
+  bool whole_vectors = a.strides[last] == 1 && a.offset % 4 == 0;
+  for (std::size_t d = 0; d < last; ++d) whole_vectors = whole_vectors && a.strides[d] % 4 == 0;
+  return whole_vectors ? StridedMode::vec4 : StridedMode::row;
 }
 
 bool readable(const record::Graph& graph, ValueId value, const PlanOptions& options) {

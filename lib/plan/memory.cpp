@@ -144,7 +144,7 @@ class Reuse {
       if (operand == none) continue;
       const Life& dying = lives_[operand];
       if (dying.last == d.level && dying.readers_at_last == 1 && dying.last_reader == life.writer &&
-          dying.bytes == life.bytes) {
+          temporaries_[operand].bytes == temporaries_[t].bytes) {
         return operand;
       }
     }

@@ -7,8 +7,8 @@
 
 namespace brontes::plan {
 
-Dispatch::Dispatch(kernels::Id id, std::uint32_t for_group) : kernel(id), group(for_group) {
-  const kernels::Kernel& k = kernels::get(id);
+Dispatch::Dispatch(kernels::Ref of, std::uint32_t for_group) : kernel(of), group(for_group) {
+  const kernels::Kernel& k = of.kernel();
   assert(k.constants.size <= max_constants && k.bindings.size <= max_bindings && k.push_bytes <= max_push_bytes);
   constant_count = static_cast<std::uint8_t>(k.constants.size);
   binding_count = static_cast<std::uint8_t>(k.bindings.size);
@@ -34,10 +34,11 @@ std::size_t Dispatch::binding_index(std::uint32_t binding) const {
   return 0;
 }
 
-void Dispatch::bind_region(std::uint32_t binding, const Region& region) {
-  const std::size_t i = binding_index(binding);
-  bindings[i] = region;
-  used = static_cast<std::uint8_t>(used | 1u << i);
+void Dispatch::bind_region(std::uint32_t binding, const Region& region) { bind_at(binding_index(binding), region); }
+
+void Dispatch::bind_at(std::size_t index, const Region& region) {
+  bindings[index] = region;
+  used = static_cast<std::uint8_t>(used | 1u << index);
 }
 
 void Dispatch::set_overwritten(std::uint32_t binding, bool yes) {
@@ -87,8 +88,7 @@ namespace {
 kernels::AccessMode access_of(const Dispatch& d, const Traits& traits) {
   using kernels::AccessMode;
   const kernels::Kernel& kernel = kernels::get(d.kernel);
-  const bool panels = d.kernel == kernels::Id::matmul_panel || d.kernel == kernels::Id::matmul_subgroup_kn;
-  const AccessMode mode = panels ? traits.access.panels : traits.access.general;
+  const AccessMode mode = d.panels ? traits.access.panels : traits.access.general;
   if (!kernel.has(mode)) return AccessMode::storage;
   if (mode != AccessMode::texel) return mode;
   for (std::size_t b = 0; b < d.binding_count; ++b) {
@@ -103,30 +103,23 @@ kernels::AccessMode access_of(const Dispatch& d, const Traits& traits) {
 Error Lowering::emit(Dispatch dispatch, std::uint64_t groups) {
   auto folded = fold(groups, traits);
   if (!folded) return folded.error();
-  dispatch.groups = *folded;
+  emit_grid(dispatch, *folded);
+  return {};
+}
+
+void Lowering::emit_grid(Dispatch dispatch, const std::array<std::uint32_t, 3>& groups) {
+  dispatch.groups = groups;
   dispatch.access = access_of(dispatch, traits);
   dispatch.close();
+  if (!dispatches.empty() && dispatches.back().group == dispatch.group) dispatch.pass = dispatches.back().pass + 1;
   dispatches.push_back(dispatch);
-  return {};
 }
 
 namespace {
 
 Error lower(Lowering& to, std::uint32_t index) {
-  const Group& group = to.grouping.groups[index];
-  if (group.root == no_node) return lower_elementwise(to, index);
-  const record::Node& node = to.graph.nodes()[group.root];
-  switch (node.kind) {
-    case record::NodeKind::reduce: return lower_reduce(to, index);
-    case record::NodeKind::matmul: return lower_matmul(to, index);
-    case record::NodeKind::store: {
-      const record::Value& value = to.graph.values()[node.inputs[0]];
-      return lower_copy(to, index, to.region(node.inputs[0]), {node.store.resource, 0, value.bytes()},
-                        value.shape.count());
-    }
-    case record::NodeKind::elementwise: break;
-  }
-  return {};
+  if (to.grouping.groups[index].root == no_node) return lower_elementwise(to, index);
+  return to.root(index).op->lower(to, index);
 }
 
 const char* name_of(const Group& group, const record::Graph& graph) {
@@ -155,8 +148,8 @@ class Layout {
     place_results(true);
     plan_.readback_end = memory_.end();
     place_results(false);
+    place_views();
     for (const Placement& p : plan_.uploads) plan_.element_bytes_up += p.bytes;
-    for (const Placement& p : plan_.readable) plan_.element_bytes_down += p.bytes;
   }
 
  private:
@@ -165,23 +158,44 @@ class Layout {
     return {id, regions_[id].offset, regions_[id].bytes};
   }
 
+  bool wanted(record::ValueId id) const { return grouping_.wanted[id] != 0; }
+
+  // The value itself can be read, or views of it can.
+  void show(const Placement& placement) {
+    plan_.element_bytes_down += placement.bytes;
+    if (readable(graph_, placement.value, options_)) plan_.readable.push_back(placement);
+  }
+
+  void place_views() {
+    for (std::size_t id = graph_.first_pending_value(); id < graph_.values().size(); ++id) {
+      const auto view = static_cast<record::ValueId>(id);
+      const record::ValueId whole = graph_.base(view);
+      if (whole == view) continue;
+      regions_[view] = regions_[whole];
+      if (readable(graph_, view, options_))
+        plan_.readable.push_back({view, regions_[view].offset, regions_[view].bytes});
+    }
+  }
+
   void place_uploads(bool readable_ones) {
     plan_.uploads.resize(graph_.uploads().size());
     for (std::size_t i = 0; i < graph_.uploads().size(); ++i) {
       const record::ValueId id = graph_.uploads()[i].value;
-      if (readable(graph_, id, options_) != readable_ones) continue;
+      if (wanted(id) != readable_ones) continue;
       plan_.uploads[i] = place(id);
-      if (readable_ones) plan_.readable.push_back(plan_.uploads[i]);
+      if (readable_ones) show(plan_.uploads[i]);
     }
   }
 
   void place_results(bool readable_ones) {
     for (std::size_t i = graph_.first_pending_node(); i < graph_.nodes().size(); ++i) {
-      const record::ValueId id = graph_.nodes()[i].output;
-      if (id == record::no_value || grouping_.written[id] == 0) continue;
-      if (grouping_.stored[id] != record::no_resource || readable(graph_, id, options_) != readable_ones) continue;
-      const Placement placement = place(id);
-      if (readable_ones) plan_.readable.push_back(placement);
+      const record::Node& node = graph_.nodes()[i];
+      for (record::ValueId id = node.output; id - node.output < node.output_count; ++id) {
+        if (grouping_.written[id] == 0) continue;
+        if (grouping_.stored[id] != record::no_resource || wanted(id) != readable_ones) continue;
+        const Placement placement = place(id);
+        if (readable_ones) show(placement);
+      }
     }
   }
 

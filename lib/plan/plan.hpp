@@ -38,9 +38,10 @@ struct Dispatch {
   static constexpr std::size_t max_constants = 24;
   static constexpr std::size_t max_push_bytes = 128;
 
-  kernels::Id kernel{};
+  kernels::Ref kernel;
   kernels::AccessMode access = kernels::AccessMode::storage;
   std::uint32_t group = 0;  // what it is for: an index into Plan::groups
+  std::uint32_t pass = 0;   // which of the dispatches of its group, in the order the op meant them
   std::uint32_t level = 0;  // dispatches of one level share the gap between two barriers
   std::uint64_t work = 0;   // multiply-adds or elements, for the budget of a submit
   std::array<std::uint32_t, 3> groups{1, 1, 1};
@@ -53,11 +54,13 @@ struct Dispatch {
   /// Of those, the ones whose old contents it does not read, though its kernel could.
   std::uint8_t overwritten = 0;
   std::uint8_t push_bytes = 0;
-  /// As late as what needs it allows: its result is large, and would only take up memory.
+  /// Scheduled as late as its consumers allow: its result is large, and would only take up memory.
   bool late = false;
+  /// Its lanes run along n, and reach memory by Access::panels.
+  bool panels = false;
   alignas(4) std::array<std::byte, max_push_bytes> push{};
 
-  Dispatch(kernels::Id id, std::uint32_t for_group);
+  Dispatch(kernels::Ref of, std::uint32_t for_group);
 
   /// By the names kernelgen gives: `set(kernels::reduce::group_size, 256)`.
   template <class Constant>
@@ -78,6 +81,8 @@ struct Dispatch {
   template <class Binding>
   requires std::is_enum_v<Binding>
   void overwrites(Binding binding, bool yes) { set_overwritten(static_cast<std::uint32_t>(binding), yes); }
+  /// By their position in Kernel::bindings.
+  void bind_at(std::size_t index, const Region& region);
   /// Gives unused bindings a used region, so that every descriptor is valid.
   void close();
 
@@ -205,8 +210,13 @@ struct Lowering {
   std::vector<Dispatch>& dispatches;
 
   const Region& region(record::ValueId value) const { return regions[value]; }
+  const record::Node& root(std::uint32_t group) const { return graph.nodes()[grouping.groups[group].root]; }
+  /// Where the group's only result goes, that of its epilogue if it has one.
+  const Region& result(std::uint32_t group) const { return regions[Grouping::result(grouping.groups[group], graph)]; }
   /// Adds a dispatch of this many workgroups, once it is known how it reaches its memory.
   Error emit(Dispatch dispatch, std::uint64_t groups);
+  /// The same with a grid that is not to be folded.
+  void emit_grid(Dispatch dispatch, const std::array<std::uint32_t, 3>& groups);
 };
 
 Error lower_elementwise(Lowering& to, std::uint32_t group);
@@ -214,11 +224,9 @@ Error lower_copy(Lowering& to, std::uint32_t group, const Region& from, const Re
 Error lower_fill(Lowering& to, std::uint32_t group, float value, const Region& into, std::uint64_t count);
 /// Workgroups of lower_fill().
 std::uint64_t fill_groups(std::uint64_t count, const Traits& traits);
-Error lower_reduce(Lowering& to, std::uint32_t group);
-Error lower_matmul(Lowering& to, std::uint32_t group);
 
 /// Makes the group's program the epilogue of a dispatch of its root. Bindings and constants have the
 /// same numbers in every kernel that has an epilogue.
-void set_epilogue(const Lowering& to, std::uint32_t group, Dispatch& dispatch, EpilogueParams& params);
+void set_epilogue(const Lowering& to, std::uint32_t group, Dispatch& dispatch, kernels::EpilogueParams& params);
 
 }  // namespace brontes::plan

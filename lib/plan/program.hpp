@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/params.hpp"
+#include "record/elementwise.hpp"
 #include "record/graph.hpp"
 #include "record/shape.hpp"
 
@@ -20,11 +21,15 @@ inline constexpr std::uint32_t no_node = ~std::uint32_t{0};
 struct ElementwiseProgram {
   struct Input {
     record::ValueId value;
-    record::Repeat repeat;
+    record::Repeat repeat;  // unless it is strided
+    /// Where record::operand_access() says how it is indexed, if no Repeat does: node and operand.
+    std::uint32_t strided = no_node;
+    std::uint8_t operand = 0;
   };
   struct Step {
     record::ElementwiseOp op;
-    std::uint8_t a, b;  // registers: 0 .. 3 inputs, 4 + s the result of step s
+    /// Registers: 0 .. 3 inputs, 4 + s the result of step s. As many as the op takes operands.
+    std::array<std::uint8_t, record::elementwise_max_arity> operands;
     float p, q;
     std::uint32_t node;
     record::ValueId result;
@@ -33,17 +38,24 @@ struct ElementwiseProgram {
   std::array<Step, elementwise_max_steps> steps;
   std::uint8_t input_count = 0;
   std::uint8_t step_count = 0;
+  bool strided = false;  // some input is
 
   std::uint32_t word(std::size_t step) const {
-    return elementwise_step(static_cast<std::uint32_t>(steps[step].op), steps[step].a, steps[step].b);
+    const auto& r = steps[step].operands;
+    return elementwise_step(static_cast<std::uint32_t>(steps[step].op), r[0], r[1], r[2]);
   }
 };
 
 /// How the kernel indexes an input that repeats like this over `count` elements.
 ElementwiseMode mode_of(const record::Repeat& repeat, std::uint64_t count);
 
+/// How an input of a program over `count` elements is indexed, whatever it is.
+record::Access access_of(const record::Graph& graph, const ElementwiseProgram::Input& input, std::uint64_t count);
+/// What the kernel for strided inputs is told of that.
+StridedMode mode_of(const record::Access& access);
+
 struct Group {
-  std::uint32_t root = no_node;   // a matmul, reduction or store; none for a group of elementwise ops
+  std::uint32_t root = no_node;   // an op with a kernel of its own; none for a group of elementwise ops
   std::uint32_t first = 0;        // its first node
   std::uint32_t level = 0;        // above the levels of all it depends on
   std::uint64_t count = 0;        // elements of every step's result
@@ -75,6 +87,7 @@ class ProgramSet {
 struct Grouping {
   std::vector<Group> groups;               // in an order that respects every dependency
   std::vector<std::uint8_t> written;       // by value: somebody outside its group needs it
+  std::vector<std::uint8_t> wanted;        // by value that is no view: it can be read, or a view of it can
   std::vector<record::ResourceId> stored;  // by value: it is written straight into this resource
   std::uint64_t dropped_operations = 0;
   std::uint64_t fused_operations = 0;

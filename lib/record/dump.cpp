@@ -16,11 +16,11 @@ class Pending {
     for (std::size_t id = graph.first_pending_value(); id < graph.values().size(); ++id) {
       outside.insert(static_cast<ValueId>(id));
     }
+    for (const Node& node : nodes_) outside.insert(graph.inputs(node).begin(), graph.inputs(node).end());
     for (const Node& node : nodes_) {
-      outside.insert(node.inputs.begin(), node.inputs.begin() + node.input_count);
+      for (ValueId i = 0; i < node.output_count; ++i) outside.erase(node.output + i);
     }
-    for (const Node& node : nodes_) outside.erase(node.output);
-    inputs_.assign(outside.begin(), outside.end());
+    for (ValueId id : outside) (graph.base(id) == id ? inputs_ : views_).push_back(id);
   }
 
  protected:
@@ -36,6 +36,7 @@ class Pending {
   const Graph& graph_;
   Span<const Node> nodes_;
   std::vector<ValueId> inputs_;  // ascending
+  std::vector<ValueId> views_;   // ascending
 
  private:
   static Span<const Node> pending(const Graph& graph) {
@@ -50,17 +51,32 @@ class Text : Pending {
 
   std::string run() const {
     std::string text = "recorded: " + number(nodes_.size()) + " ops, " + number(inputs_.size()) + " inputs\n";
-    for (ValueId id : inputs_) text += origin(graph_, id) + (" " + text_of(id)) + shape(id) + place(id) + keep(id);
+    for (ValueId id : inputs_) {
+      text += origin(graph_, id) + (" " + text_of(id)) + shape(id) + place(id) + keep(id) + "\n" + views(id);
+    }
     for (const Node& node : nodes_) {
-      text += sentence(node);
-      text += node.output == no_value ? "\n" : shape(node.output) + keep(node.output);
+      text += sentence(graph_, node);
+      for (ValueId i = 0; i < node.output_count; ++i)
+        text += (i == 0 ? "" : ",") + shape(node.output + i) + keep(node.output + i);
+      text += "\n";
+      for (ValueId i = 0; i < node.output_count; ++i) text += views(node.output + i);
     }
     return text;
   }
 
  private:
-  std::string shape(ValueId id) const { return " " + to_string(value(id).shape); }
-  std::string keep(ValueId id) const { return value(id).keep ? " keep\n" : "\n"; }
+  // "view %6 of %5 [48]", for every view of a value.
+  std::string views(ValueId id) const {
+    std::string text;
+    for (ValueId view : views_) {
+      if (graph_.base(view) == id) {
+        text += "view " + text_of(view) + " of " + text_of(id) + shape(view) + keep(view) + "\n";
+      }
+    }
+    return text;
+  }
+  std::string shape(ValueId id) const { return " " + type_and_shape(value(id)); }
+  std::string keep(ValueId id) const { return value(id).keep ? " keep" : ""; }
 };
 
 class Dot : Pending {
@@ -71,19 +87,28 @@ class Dot : Pending {
     std::string text = dot_head("recorded");
     for (ValueId id : inputs_) {
       text += "  v" + number(id) + " [shape=ellipse, label=\"" + origin(graph_, id) + " " + text_of(id) + "\\n" +
-              to_string(value(id).shape) + place(id) + keep(id) + "];\n";
+              type_and_shape(value(id)) + place(id) + keep(id) + "];\n";
+    }
+    for (ValueId id : views_) {
+      text += "  v" + number(id) + " [shape=ellipse, label=\"view " + text_of(id) + "\\n" + to_string(value(id).shape) +
+              keep(id) + "];\n  v" + number(graph_.base(id)) + " -> v" + number(id) + " [style=dashed];\n";
     }
     std::size_t stores = 0;
     for (const Node& node : nodes_) {
-      const bool store = node.output == no_value;
+      const bool store = node.output_count == 0;
       const std::string to = store ? "s" + number(stores++) : "v" + number(node.output);
-      text += "  " + to + " [" + (store ? "shape=ellipse, " : "") + "label=\"" + call(node) + "\\n";
-      text += store ? "to buffer " + number(node.store.resource) + "\""
-                    : text_of(node.output) + " " + to_string(value(node.output).shape) + keep(node.output);
+      text += "  " + to + " [" + (store ? "shape=ellipse, " : "") + "label=\"" + call(graph_, node) + "\\n";
+      text += store ? "to buffer " + number(node.destination) + "\""
+                    : text_of(node.output) + " " + type_and_shape(value(node.output)) + keep(node.output);
       text += "];\n";
-      for (std::size_t i = 0; i < node.input_count; ++i) {
-        if (i > 0 && node.inputs[i] == node.inputs[0]) continue;
-        text += "  v" + number(node.inputs[i]) + " -> " + to + ";\n";
+      std::set<ValueId> seen;
+      for (ValueId in : graph_.inputs(node)) {
+        if (seen.insert(in).second) text += "  v" + number(in) + " -> " + to + ";\n";
+      }
+      for (ValueId i = 1; i < node.output_count; ++i) {
+        const ValueId id = node.output + i;
+        text += "  v" + number(id) + " [label=\"" + text_of(id) + " " + to_string(value(id).shape) + keep(id) +
+                "];\n  " + to + " -> v" + number(id) + " [style=dashed];\n";
       }
     }
     return text + "}\n";
@@ -100,16 +125,28 @@ class Json : Pending {
 
   std::string run() const {
     return "{\n  \"stage\": \"recorded\",\n  \"inputs\": [" +
-           join(inputs_, ",", [&](ValueId id) { return "\n    {" + input(id) + shape(id) + "}"; }) +
-           "\n  ],\n  \"ops\": [" +
+           join(inputs_, ",", [&](ValueId id) { return "\n    {" + input(id) + shape(id) + "}"; }) + "\n  ]," +
+           views() + "\n  \"ops\": [" +
            join(nodes_, ",",
                 [&](const Node& node) {
-                  return "\n    {" + json_members(node) + (node.output == no_value ? "" : shape(node.output)) + "}";
+                  return "\n    {" + json_members(graph_, node) + (node.output == no_value ? "" : shape(node.output)) +
+                         "}";
                 }) +
            "\n  ]\n}\n";
   }
 
  private:
+  // Only where there are some.
+  std::string views() const {
+    if (views_.empty()) return "";
+    return "\n  \"views\": [" +
+           join(views_, ",",
+                [&](ValueId id) {
+                  return "\n    {\"value\": " + number(id) + ", \"of\": " + number(graph_.base(id)) + shape(id) + "}";
+                }) +
+           "\n  ],";
+  }
+
   std::string input(ValueId id) const {
     std::string text = "\"value\": " + number(id) + ", \"from\": " + json_string(origin(graph_, id));
     const Value& v = value(id);
@@ -119,7 +156,10 @@ class Json : Pending {
   }
 
   std::string shape(ValueId id) const {
-    return ", \"shape\": " + to_string(value(id).shape) + ", \"keep\": " + (value(id).keep ? "true" : "false");
+    const Value& v = value(id);
+    const bool plain = v.weight || v.dtype == DType::f32;
+    return (plain ? "" : ", \"dtype\": " + json_string(to_string(v.dtype))) + ", \"shape\": " + to_string(v.shape) +
+           ", \"keep\": " + (v.keep ? "true" : "false");
   }
 };
 

@@ -10,53 +10,18 @@
 namespace brontes::record {
 namespace {
 
-constexpr ElementwiseInfo elementwise_table[] = {
-#define BRONTES_OP(name, code, arity, scalars, formula) {#name, arity, scalars},
-#include "elementwise.def"
-#undef BRONTES_OP
-};
-
-constexpr bool codes_are_positions() {
-  std::size_t position = 0;
-#define BRONTES_OP(name, code, arity, scalars, formula) \
-  if (code != position++) return false;
-#include "elementwise.def"
-#undef BRONTES_OP
-  return true;
-}
-static_assert(codes_are_positions(), "elementwise.def: codes count up from 0");
-
 Error shape_error(const char* op, const std::string& what) {
   return Error(Errc::shape_mismatch, std::string(op) + ": " + what);
 }
 
+// The last bit is that of all operands from there on.
+bool has_bit(std::uint32_t mask, std::size_t k) { return (mask >> std::min<std::size_t>(k, 31) & 1u) != 0; }
+
 }  // namespace
-
-const ElementwiseInfo& info(ElementwiseOp op) noexcept { return elementwise_table[static_cast<std::size_t>(op)]; }
-
-const char* name(ReduceOp op) noexcept {
-  switch (op) {
-    case ReduceOp::sum: return "sum";
-    case ReduceOp::dot: return "dot";
-    case ReduceOp::max: return "max";
-    case ReduceOp::min: return "min";
-  }
-  return "reduce";
-}
-
-const char* name(const Node& node) noexcept {
-  switch (node.kind) {
-    case NodeKind::elementwise: return info(node.elementwise.op).name;
-    case NodeKind::reduce: return name(node.reduce.op);
-    case NodeKind::matmul: return "matmul";
-    case NodeKind::store: return "store";
-  }
-  return "op";
-}
 
 Error Graph::check_size(const char* op, const Shape& shape) const {
   if (!shape.valid() || shape.rank() == 0) {
-    return Error(Errc::invalid_argument, std::string(op) + ": a shape has 1 to 4 dims, none of them negative");
+    return Error(Errc::invalid_argument, std::string(op) + ": a shape has 1 to 8 dims, none of them negative");
   }
   const std::uint64_t count = shape.count();
   const auto bytes = count == Shape::no_count ? std::nullopt : product(count, block_bytes(DType::f32));
@@ -72,47 +37,134 @@ Error Graph::check_size(const char* op, const Shape& shape) const {
   return {};
 }
 
-Error Graph::check_operands(const char* op, Span<const ValueId> inputs) const {
-  for (ValueId id : inputs) {
-    if (id < first_pending_value_ && values_[id].resource == no_resource) {
-      return Error(Errc::not_kept, std::string(op) + ": operand %" + std::to_string(id) + " " +
-                                       to_string(values_[id].shape) +
-                                       " is from an earlier execute() and was not kept; mark it with "
-                                       "keep() before executing");
-    }
-  }
-  return {};
+Error Graph::check_exists(const char* op, ValueId id) const {
+  if (id >= first_pending_value_ || values_[id].resource != no_resource) return {};
+  return Error(Errc::not_kept, std::string(op) + ": operand %" + std::to_string(id) + " " +
+                                   to_string(values_[id].shape) +
+                                   " is from an earlier execute() and was not kept; mark it with "
+                                   "keep() before executing");
 }
 
-Error Graph::check_not_weight(const char* op, Span<const ValueId> inputs) const {
-  for (ValueId id : inputs) {
-    if (values_[id].weight) {
-      return Error(Errc::invalid_argument, std::string(op) + ": operand %" + std::to_string(id) + " " +
-                                               to_string(values_[id].shape) +
+Result<ValueId> Graph::reshape(const char* op, ValueId x, const Shape& shape) {
+  if (Error e = check_exists(op, x)) return e;
+  if (Error e = check_size(op, shape)) return e;
+  Value view = values_[x];
+  if (view.weight) {
+    return Error(Errc::invalid_argument,
+                 std::string(op) + ": " + to_string(view.shape) + " is a weight, and has no other shape");
+  }
+  if (view.shape.count() != shape.count()) {
+    return shape_error(op, to_string(view.shape) + " has " + std::to_string(view.shape.count()) + " elements and " +
+                               to_string(shape) + " has " + std::to_string(shape.count()) +
+                               "; expected the same number");
+  }
+  reserve_one_more(values_);
+  view.shape = shape;
+  view.keep = false;
+  view.consumers = 0;
+  view.view_node = no_view;
+  // What has its place is seen there; what is still to be made is seen through its maker.
+  if (view.resource == no_resource) view.base = base(x);
+  ++values_[x].consumers;
+  values_.push_back(view);
+  return static_cast<ValueId>(values_.size() - 1);
+}
+
+Error Graph::check_operands(const Op& op, Span<const ValueId> inputs) const {
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const Value& value = values_[inputs[k]];
+    if (Error e = check_exists(op.name, inputs[k])) return e;
+    if (value.weight && !has_bit(op.weights, k)) {
+      return Error(Errc::invalid_argument, std::string(op.name) + ": operand %" + std::to_string(inputs[k]) + " " +
+                                               to_string(value.shape) +
                                                " is a weight, which only linear() and matmul() take, as their second "
                                                "operand");
     }
+    if (!value.weight && value.dtype != DType::f32 && !has_bit(op.types, k)) {
+      return Error(Errc::type_mismatch, std::string(op.name) + ": operand %" + std::to_string(inputs[k]) + " " +
+                                            to_string(value.shape) + " is " + to_string(value.dtype) +
+                                            "; expected f32");
+    }
   }
   return {};
 }
 
-Result<ValueId> Graph::append(Node node, Span<const ValueId> inputs, const Shape& shape) {
-  const char* op = name(node);
-  // A matmul has looked at its second operand itself.
-  const bool takes_weight = node.kind == NodeKind::matmul;
-  if (Error e = check_operands(op, inputs)) return e;
-  if (Error e = check_not_weight(op, takes_weight ? Span<const ValueId>(inputs.data(), 1) : inputs)) return e;
-  if (Error e = check_size(op, shape)) return e;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    node.inputs[i] = inputs[i];
-    ++values_[inputs[i]].consumers;
+void Graph::push_node(const Op& op, Span<const ValueId> inputs, const Attributes& attributes, ValueId output,
+                      std::size_t output_count, ResourceId destination) noexcept {
+  Node node;
+  node.op = &op;
+  node.first_input = static_cast<std::uint32_t>(operands_.size());
+  node.input_count = static_cast<std::uint32_t>(inputs.size());
+  node.output = output;
+  node.output_count = static_cast<std::uint32_t>(output_count);
+  node.destination = destination;
+  node.attributes = attributes;
+  for (ValueId id : inputs) {
+    operands_.push_back(id);
+    ++values_[id].consumers;
   }
-  node.output = static_cast<ValueId>(values_.size());
   nodes_.push_back(node);
-  Value value;
-  value.shape = shape;
-  values_.push_back(value);
-  return node.output;
+}
+
+Result<ValueId> Graph::apply(const Op& op, Span<const ValueId> inputs, Attributes attributes) {
+  std::vector<ValueType> results;
+  if (Error e = op.infer(*this, inputs, attributes, results)) return e;
+  return append(op, inputs, attributes, results);
+}
+
+Error Graph::check(const Op& op, Span<const ValueId> inputs, Span<const ValueType> results) const {
+  if (Error e = check_operands(op, inputs)) return e;
+  for (const ValueType& result : results) {
+    if (Error e = check_size(op.name, result.shape)) return e;
+  }
+  return {};
+}
+
+void Graph::reserve(std::size_t count) {
+  reserve_more(nodes_, count);
+  reserve_more(operands_, 3 * count);
+  reserve_more(values_, count);
+}
+
+Result<ValueId> Graph::append(const Op& op, Span<const ValueId> inputs, const Attributes& attributes,
+                              Span<const ValueType> results, std::shared_ptr<const void> kept) {
+  if (Error e = check(op, inputs, results)) return e;
+  reserve_one_more(nodes_);
+  reserve_more(operands_, inputs.size());
+  reserve_more(values_, results.size());
+  if (kept) {
+    reserve_one_more(kept_);
+    kept_.push_back(std::move(kept));
+  }
+  const auto output = static_cast<ValueId>(values_.size());
+  push_node(op, inputs, attributes, output, results.size(), no_resource);
+  for (const ValueType& result : results) {
+    Value value;
+    value.shape = result.shape;
+    value.dtype = result.dtype;
+    values_.push_back(value);
+  }
+  return output;
+}
+
+Result<ValueId> Graph::append_view(const Op& op, ValueId seen, ValueId x, const Attributes& attributes,
+                                   const Shape& shape) {
+  const ValueType result{shape, values_[x].dtype};
+  auto made = append(op, {&x, 1}, attributes, {&result, 1});
+  if (!made) return made;
+  values_[*made].view_node = static_cast<std::uint32_t>(nodes_.size() - 1);
+  if (seen != x) ++values_[seen].consumers;
+  return made;
+}
+
+Error Graph::append_effect(const Op& op, Span<const ValueId> inputs, const Attributes& attributes,
+                           ResourceId destination) {
+  if (Error e = check_operands(op, inputs)) return e;
+  reserve_one_more(nodes_);
+  reserve_more(operands_, inputs.size());
+  push_node(op, inputs, attributes, no_value, 0, destination);
+  after_effects_ = nodes_.size();
+  return {};
 }
 
 // Memory that was used before, if some is of about the right size, else new. No data: there is none.
@@ -127,11 +179,16 @@ Upload Graph::take_block(std::size_t count) {
 }
 
 // Keeps what is large enough to be slow to get anew, and not too much of it.
-void Graph::give_blocks(std::vector<Upload> uploads) {
+void Graph::give_blocks(std::vector<Upload> uploads) noexcept {
   constexpr std::size_t worth_keeping = 16 << 10;
   constexpr std::size_t most = 16 << 20;  // 64 MiB
   std::size_t kept = 0;
   for (const Upload& block : blocks_) kept += block.room;
+  try {
+    blocks_.reserve(blocks_.size() + uploads.size());
+  } catch (const std::bad_alloc&) {
+    return;  // it is only kept to be quick
+  }
   for (Upload& upload : uploads) {
     if (!upload.data || upload.room < worth_keeping || upload.room > most - kept) continue;
     kept += upload.room;
@@ -139,39 +196,50 @@ void Graph::give_blocks(std::vector<Upload> uploads) {
   }
 }
 
-void Graph::reuse_blocks(Graph&& other) {
+void Graph::reuse_blocks(Graph&& other) noexcept {
   blocks_ = std::move(other.blocks_);
   give_blocks(std::move(other.uploads_));
 }
 
 Result<ValueId> Graph::upload(Span<const float> data, const Shape& shape) {
+  return upload_words(data.data(), data.size(), DType::f32, shape);
+}
+
+Result<ValueId> Graph::upload_i32(Span<const std::int32_t> data, const Shape& shape) {
+  return upload_words(data.data(), data.size(), DType::i32, shape);
+}
+
+Result<ValueId> Graph::upload_words(const void* data, std::size_t count, DType dtype, const Shape& shape) {
   const char* op = "upload";
-  if (data.data() == nullptr && data.size() != 0) {
-    return Error(Errc::null_data, "upload: a null pointer for " + std::to_string(data.size()) + " elements");
+  if (data == nullptr && count != 0) {
+    return Error(Errc::null_data, "upload: a null pointer for " + std::to_string(count) + " elements");
   }
   Shape actual = shape;
   if (shape.rank() == 0) {
-    if (data.empty()) {
+    if (count == 0) {
       return Error(Errc::empty_input, "upload: no data; a tensor of 0 elements needs an explicit shape, such as {0}");
     }
-    actual = Shape(data.size());
+    actual = Shape(count);
   }
   if (Error e = check_size(op, actual)) return e;
-  if (actual.count() != data.size()) {
-    return shape_error(op, std::to_string(data.size()) + " elements of data for shape " + to_string(actual) +
-                               ", which has " + std::to_string(actual.count()));
+  if (actual.count() != count) {
+    return shape_error(op, std::to_string(count) + " elements of data for shape " + to_string(actual) + ", which has " +
+                               std::to_string(actual.count()));
   }
   Upload block;
-  if (!data.empty()) {
-    block = take_block(data.size());
+  if (count != 0) {
+    block = take_block(count);
     if (!block.data) {
-      return Error(Errc::out_of_memory, "upload: no host memory for " + std::to_string(data.size()) + " elements");
+      return Error(Errc::out_of_memory, "upload: no host memory for " + std::to_string(count) + " elements");
     }
-    std::memcpy(block.data.get(), data.data(), data.size() * sizeof(float));
+    std::memcpy(block.data.get(), data, count * sizeof(float));
   }
+  reserve_one_more(values_);
+  reserve_one_more(uploads_);
   const auto id = static_cast<ValueId>(values_.size());
   Value value;
   value.shape = actual;
+  value.dtype = dtype;
   values_.push_back(value);
   block.value = id;
   uploads_.push_back(std::move(block));
@@ -180,6 +248,8 @@ Result<ValueId> Graph::upload(Span<const float> data, const Shape& shape) {
 
 Result<ValueId> Graph::input(const Shape& shape) {
   if (Error e = check_size("input", shape)) return e;
+  reserve_one_more(values_);
+  reserve_one_more(uploads_);
   Value value;
   value.shape = shape;
   values_.push_back(value);
@@ -187,9 +257,10 @@ Result<ValueId> Graph::input(const Shape& shape) {
   return uploads_.back().value;
 }
 
-ValueId Graph::import(const Shape& shape, ResourceId resource) {
+ValueId Graph::import(const Shape& shape, ResourceId resource, DType dtype) {
   Value value;
   value.shape = shape;
+  value.dtype = dtype;
   value.resource = resource;
   value.imported = true;
   value.readable = true;
@@ -198,126 +269,31 @@ ValueId Graph::import(const Shape& shape, ResourceId resource) {
 }
 
 ValueId Graph::import_weight(const Shape& shape, DType dtype, ResourceId first, std::uint64_t part_rows) {
-  const ValueId id = import(shape, first);
+  const ValueId id = import(shape, first, dtype);
   Value& value = values_[id];
-  value.dtype = dtype;
   value.weight = true;
   value.readable = false;
   value.part_rows = part_rows;
   return id;
 }
 
-Result<ValueId> Graph::elementwise(ElementwiseOp op, Span<const ValueId> inputs, float p, float q) {
-  const ElementwiseInfo& table = info(op);
-  if (op == ElementwiseOp::clamp && !(p <= q)) {
-    return Error(Errc::invalid_argument, "clamp: low " + std::to_string(p) + " is not <= high " + std::to_string(q));
-  }
-  Shape shape = values_[inputs[0]].shape;
-  if (table.arity == 2) {
-    const Shape& a = values_[inputs[0]].shape;
-    const Shape& b = values_[inputs[1]].shape;
-    const auto result = broadcast(a, b);
-    if (!result) {
-      return shape_error(table.name, "shapes " + to_string(a) + " and " + to_string(b) +
-                                         " do not fit; expected equal dims, or 1, from the last dim on");
-    }
-    if (!repetition(a, *result) || !repetition(b, *result)) {
-      return shape_error(table.name, "shapes " + to_string(a) + " and " + to_string(b) +
-                                         " broadcast between two dims of one operand, which is not supported; "
-                                         "reshape or expand one of them");
-    }
-    shape = *result;
-  }
-  return append(Node(ElementwiseNode{op, p, q}, table.arity), inputs, shape);
-}
-
-Result<ValueId> Graph::fill(float value, const Shape& shape) {
-  return append(Node(ElementwiseNode{ElementwiseOp::fill, value, 0}, 0), {}, shape);
-}
-
-Result<ValueId> Graph::reduce(ReduceOp op, Span<const ValueId> inputs) {
-  const std::uint64_t count = values_[inputs[0]].shape.count();
-  if (op == ReduceOp::dot && values_[inputs[1]].shape.count() != count) {
-    return shape_error("dot", "operands " + to_string(values_[inputs[0]].shape) + " and " +
-                                  to_string(values_[inputs[1]].shape) + " have " + std::to_string(count) + " and " +
-                                  std::to_string(values_[inputs[1]].shape.count()) +
-                                  " elements; expected the same number");
-  }
-  if ((op == ReduceOp::max || op == ReduceOp::min) && count == 0) {
-    return Error(Errc::empty_input, std::string(name(op)) + ": operand " + to_string(values_[inputs[0]].shape) +
-                                        " has no elements, so there is no " + name(op));
-  }
-  return append(Node(ReduceNode{op}, static_cast<std::uint8_t>(inputs.size())), inputs, Shape(1));
-}
-
-Result<ValueId> Graph::matmul(ValueId a, ValueId b, const MatmulOptions& options) {
-  const Shape& sa = values_[a].shape;
-  const Shape& sb = values_[b].shape;
-  if (sa.rank() > 2 || sb.rank() > 2) {
-    return shape_error("matmul",
-                       "operands " + to_string(sa) + " and " + to_string(sb) + "; expected one or two dims each");
-  }
-  const bool transposed = options.layout == Layout::nk;
-  const std::uint64_t m = sa.rank() == 2 ? sa[0] : 1;
-  const std::uint64_t k = sa.rank() == 2 ? sa[1] : sa[0];
-  // A 1-D right operand is a column [K, 1], which is the same memory as a weight [1, K].
-  const std::uint64_t kb = sb.rank() == 1 ? sb[0] : transposed ? sb[1] : sb[0];
-  const std::uint64_t n = sb.rank() == 1 ? 1 : transposed ? sb[0] : sb[1];
-  if (k != kb) {
-    return shape_error("matmul", "operands " + to_string(sa) + " and " + to_string(sb) +
-                                     (transposed ? " (as [N, K])" : " (as [K, N])") + ": the inner sizes " +
-                                     std::to_string(k) + " and " + std::to_string(kb) + " differ");
-  }
-  return matmul(a, b, m, k, n, options);
-}
-
-Result<ValueId> Graph::matmul(ValueId a, ValueId b, std::uint64_t m, std::uint64_t k, std::uint64_t n,
-                              const MatmulOptions& options) {
-  const std::string sizes = "m = " + std::to_string(m) + ", k = " + std::to_string(k) + ", n = " + std::to_string(n);
-  const auto mk = product(m, k);
-  const auto kn = product(k, n);
-  if (!mk || !kn || !product(m, n)) {
-    return Error(Errc::size_overflow, "matmul: " + sizes + ": a matrix of that size does not fit in 64 bits");
-  }
-  const std::uint64_t count_a = values_[a].shape.count();
-  const std::uint64_t count_b = values_[b].shape.count();
-  if (count_a != *mk || count_b != *kn) {
-    return shape_error("matmul", sizes + " need " + std::to_string(*mk) + " and " + std::to_string(*kn) +
-                                     " elements; the operands have " + std::to_string(count_a) + " and " +
-                                     std::to_string(count_b));
-  }
-  if (values_[b].weight && options.layout != Layout::nk) {
-    return Error(Errc::invalid_argument, "matmul: the weight " + to_string(values_[b].shape) +
-                                             " is W[N, K]: use linear(), or matmul() with Layout::nk");
-  }
-  if (options.kernel == MatmulKernel::gemv && m > 8) {
-    return Error(Errc::invalid_argument, "matmul: " + sizes + ": the gemv kernel does up to 8 rows");
-  }
-  const ValueId inputs[] = {a, b};
-  return append(Node(MatmulNode{m, k, n, options.alpha, options.layout, options.kernel, options.variant}), inputs,
-                Shape(m, n));
-}
-
-Error Graph::store(ValueId x, ResourceId destination, const Shape& destination_shape) {
-  const ValueId inputs[] = {x};
-  if (Error e = check_operands("store", inputs)) return e;
-  if (Error e = check_not_weight("store", inputs)) return e;
-  if (values_[x].shape.count() != destination_shape.count()) {
-    return shape_error("store", "a tensor of " + to_string(values_[x].shape) + " into a buffer of " +
-                                    to_string(destination_shape) + "; expected the same number of elements");
-  }
-  Node node(StoreNode{destination});
-  node.inputs[0] = x;
-  ++values_[x].consumers;
-  nodes_.push_back(node);
-  return {};
-}
-
-void Graph::executed(Span<const Residence> residences) {
+void Graph::executed(Span<const Residence> residences) noexcept {
   for (const Residence& r : residences) {
     values_[r.value].resource = r.resource;
     values_[r.value].offset = r.offset;
     values_[r.value].readable = r.readable;
+  }
+  // Views of what still exists exist too.
+  for (std::size_t id = first_pending_value_; id < values_.size(); ++id) {
+    Value& view = values_[id];
+    view.view_node = no_view;
+    if (view.base == no_value) continue;
+    const Value& whole = values_[view.base];
+    if (view.resource == no_resource && whole.resource != no_resource) {
+      view.resource = whole.resource;
+      view.offset = whole.offset;
+    }
+    view.base = no_value;
   }
   give_blocks(std::exchange(uploads_, {}));
   first_pending_value_ = values_.size();
@@ -328,8 +304,11 @@ Graph Graph::without_data() const {
   Graph copy(max_value_bytes_);
   copy.values_ = values_;
   copy.nodes_ = nodes_;
+  copy.operands_ = operands_;
+  copy.kept_ = kept_;
   copy.first_pending_value_ = first_pending_value_;
   copy.first_pending_node_ = first_pending_node_;
+  copy.after_effects_ = after_effects_;
   return copy;
 }
 

@@ -1,11 +1,12 @@
 // What was asked: values, and the nodes that make them. Plain data, no Vulkan.
 #pragma once
 
+#include "record/op.hpp"
+
 #include <brontes/error.hpp>
-#include <brontes/matmul.hpp>
 #include <brontes/tensor.hpp>
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,29 +15,11 @@
 
 namespace brontes::record {
 
-using ValueId = std::uint32_t;
-inline constexpr ValueId no_value = ~ValueId{0};
-
 /// Memory that exists apart from the plan: resident buffers, and arenas of earlier executions.
 using ResourceId = std::uint32_t;
 inline constexpr ResourceId no_resource = ~ResourceId{0};
 
-enum class ElementwiseOp : std::uint8_t {
-#define BRONTES_OP(name, code, arity, scalars, formula) name = code,
-#include "elementwise.def"
-#undef BRONTES_OP
-};
-
-struct ElementwiseInfo {
-  const char* name;
-  std::uint8_t arity;    // tensor operands
-  std::uint8_t scalars;  // scalar operands, of the order p, q
-};
-
-const ElementwiseInfo& info(ElementwiseOp op) noexcept;
-
-enum class ReduceOp : std::uint8_t { sum, dot, max, min };
-const char* name(ReduceOp op) noexcept;
+inline constexpr std::uint32_t no_view = ~std::uint32_t{0};
 
 struct Value {
   Shape shape;
@@ -46,6 +29,10 @@ struct Value {
   bool weight = false;    // an imported Weight: nothing but the second operand of a matmul
   bool readable = false;  // now: an import, or a result of an execution that can be read
   std::uint32_t consumers = 0;
+  /// A view has the elements of this pending value, in the same order, in another shape. Never a view itself.
+  ValueId base = no_value;
+  /// The node that makes it, if that is a view op (Op::view) which is still pending.
+  std::uint32_t view_node = no_view;
   /// Where it lies if it needs no computing: an import, or a result of an earlier execution.
   ResourceId resource = no_resource;
   std::uint64_t offset = 0;  // bytes
@@ -57,82 +44,91 @@ struct Value {
   std::uint64_t bytes() const noexcept { return row_bytes(dtype, shape.count()); }
 };
 
-struct ElementwiseNode {
-  ElementwiseOp op;
-  float p = 0;
-  float q = 0;
-};
-struct ReduceNode {
-  ReduceOp op;
-};
-struct MatmulNode {
-  std::uint64_t m, k, n;
-  float alpha;
-  Layout layout;
-  MatmulKernel kernel;
-  std::uint32_t variant;
-};
-/// Copies its input into a resource.
-struct StoreNode {
-  ResourceId resource;
-};
-
-enum class NodeKind : std::uint8_t { elementwise, reduce, matmul, store };
-
+/// An op that was recorded.
 struct Node {
-  NodeKind kind;
-  std::uint8_t input_count;
-  std::array<ValueId, 2> inputs{no_value, no_value};
-  ValueId output = no_value;  // no_value for store
-  union {
-    ElementwiseNode elementwise;
-    ReduceNode reduce;
-    MatmulNode matmul;
-    StoreNode store;
-  };
-
-  Node(ElementwiseNode n, std::uint8_t inputs_used)
-      : kind(NodeKind::elementwise), input_count(inputs_used), elementwise(n) {}
-  Node(ReduceNode n, std::uint8_t inputs_used) : kind(NodeKind::reduce), input_count(inputs_used), reduce(n) {}
-  explicit Node(MatmulNode n) : kind(NodeKind::matmul), input_count(2), matmul(n) {}
-  explicit Node(StoreNode n) : kind(NodeKind::store), input_count(1), store(n) {}
+  const Op* op = nullptr;
+  std::uint32_t first_input = 0;  // Graph::inputs() has them
+  std::uint32_t input_count = 0;
+  ValueId output = no_value;  // the first of its results, which are consecutive values
+  std::uint32_t output_count = 0;
+  /// Memory apart from values that it writes: a store.
+  ResourceId destination = no_resource;
+  Attributes attributes;
 };
 
 /// "relu", "matmul": for messages and dumps.
-const char* name(const Node& node) noexcept;
+inline const char* name(const Node& node) noexcept { return node.op->name; }
 
 struct Upload {
   ValueId value;
-  std::unique_ptr<float[]> data;  // null for a value without elements, and for input()
+  std::unique_ptr<float[]> data;  // words of any type; null for a value without elements, and for input()
   std::size_t room = 0;           // elements that `data` has room for
 };
 
+/// Makes room for `count` more, so that the push_backs that follow cannot fail.
+template <class T>
+void reserve_more(std::vector<T>& vector, std::size_t count) {
+  if (vector.capacity() - vector.size() < count) {
+    vector.reserve(std::max<std::size_t>({8, 2 * vector.size(), vector.size() + count}));
+  }
+}
+template <class T>
+void reserve_one_more(std::vector<T>& vector) {
+  reserve_more(vector, 1);
+}
+
 /// The recording of one batch. Every method checks its input completely and changes nothing on
-/// failure. Ids of values given to it must be in range; whose handles they are is the Batch's matter.
+/// failure, nor when it throws std::bad_alloc. Ids of values given to it must be in range; whose handles they are is
+/// the Batch's matter.
 class Graph {
  public:
   /// No value may be larger than `max_value_bytes`.
   explicit Graph(std::uint64_t max_value_bytes) : max_value_bytes_(max_value_bytes) {}
 
   Result<ValueId> upload(Span<const float> data, const Shape& shape);
+  Result<ValueId> upload_i32(Span<const std::int32_t> data, const Shape& shape);
   /// An upload whose data whoever runs the plan brings along.
   Result<ValueId> input(const Shape& shape);
-  ValueId import(const Shape& shape, ResourceId resource);
+  ValueId import(const Shape& shape, ResourceId resource, DType dtype = DType::f32);
   /// Its parts are the resources from `first` on.
   ValueId import_weight(const Shape& shape, DType dtype, ResourceId first, std::uint64_t part_rows);
 
-  Result<ValueId> elementwise(ElementwiseOp op, Span<const ValueId> inputs, float p = 0, float q = 0);
-  Result<ValueId> fill(float value, const Shape& shape);
-  Result<ValueId> reduce(ReduceOp op, Span<const ValueId> inputs);
-  Result<ValueId> matmul(ValueId a, ValueId b, const MatmulOptions& options);
-  Result<ValueId> matmul(ValueId a, ValueId b, std::uint64_t m, std::uint64_t k, std::uint64_t n,
-                         const MatmulOptions& options);
-  Error store(ValueId x, ResourceId destination, const Shape& destination_shape);
+  /// Records an op on values: the op's rule says what it gives. The first of its results.
+  Result<ValueId> apply(const Op& op, Span<const ValueId> inputs, Attributes attributes = {});
+  /// The same where the results are known already. The graph and its copies keep `kept`, which attributes may point to.
+  Result<ValueId> append(const Op& op, Span<const ValueId> inputs, const Attributes& attributes,
+                         Span<const ValueType> results, std::shared_ptr<const void> kept = nullptr);
+  /// Whether append() would take these.
+  Error check(const Op& op, Span<const ValueId> inputs, Span<const ValueType> results) const;
+  /// Makes room for so many nodes with up to three operands and one result each: appending them cannot throw.
+  void reserve(std::size_t count);
+  /// Records an op without results that writes to `destination`.
+  Error append_effect(const Op& op, Span<const ValueId> inputs, const Attributes& attributes, ResourceId destination);
 
+  /// The same elements in another shape. It is no op: nothing is computed or copied.
+  Result<ValueId> reshape(const char* op, ValueId x, const Shape& shape);
+
+  /// Records a view op. `seen` is the value that was asked for a view of itself, and counts as consumed; `x` may be
+  /// what that is a view of.
+  Result<ValueId> append_view(const Op& op, ValueId seen, ValueId x, const Attributes& attributes, const Shape& shape);
+
+  /// The view node that makes x, if reading what that reads is as good still: nothing has been written there since.
+  const Node* view_of(ValueId x) const noexcept {
+    const std::uint32_t node = values_[x].view_node;
+    return node != no_view && node >= after_effects_ ? &nodes_[node] : nullptr;
+  }
+  /// Somebody uses x who is not an op: it is no result any more.
+  void consume(ValueId x) noexcept { ++values_[x].consumers; }
   void keep(ValueId x) { values_[x].keep = true; }
 
   const std::vector<Value>& values() const noexcept { return values_; }
   const std::vector<Node>& nodes() const noexcept { return nodes_; }
+  Span<const ValueId> inputs(const Node& node) const noexcept {
+    return {operands_.data() + node.first_input, node.input_count};
+  }
+  const Value& value(ValueId id) const noexcept { return values_[id]; }
+  /// The value whose memory a value has: its own, unless it is a view.
+  ValueId base(ValueId id) const noexcept { return values_[id].base == no_value ? id : values_[id].base; }
   const std::vector<Upload>& uploads() const noexcept { return uploads_; }
 
   /// Values and nodes before these indices have been executed.
@@ -145,29 +141,34 @@ class Graph {
     std::uint64_t offset;
     bool readable;
   };
-  void executed(Span<const Residence> residences);
+  void executed(Span<const Residence> residences) noexcept;
 
   /// Takes over the memory that `other`, which is done with, has for uploads.
-  void reuse_blocks(Graph&& other);
+  void reuse_blocks(Graph&& other) noexcept;
 
   /// A copy, but for the data of uploads.
   Graph without_data() const;
 
  private:
-  Result<ValueId> append(Node node, Span<const ValueId> inputs, const Shape& shape);
-  Error check_operands(const char* op, Span<const ValueId> inputs) const;
+  Result<ValueId> upload_words(const void* data, std::size_t count, DType dtype, const Shape& shape);
+  Error check_exists(const char* op, ValueId id) const;
+  Error check_operands(const Op& op, Span<const ValueId> inputs) const;
+  void push_node(const Op& op, Span<const ValueId> inputs, const Attributes& attributes, ValueId output,
+                 std::size_t output_count, ResourceId destination) noexcept;
   Upload take_block(std::size_t count);
-  void give_blocks(std::vector<Upload> uploads);
-  Error check_not_weight(const char* op, Span<const ValueId> inputs) const;
+  void give_blocks(std::vector<Upload> uploads) noexcept;
   Error check_size(const char* op, const Shape& shape) const;
 
   std::uint64_t max_value_bytes_;
   std::vector<Value> values_;
   std::vector<Node> nodes_;
-  std::vector<Upload> uploads_;  // pending ones only
-  std::vector<Upload> blocks_;   // memory of earlier ones
+  std::vector<ValueId> operands_;                  // of all nodes, one after the other
+  std::vector<std::shared_ptr<const void>> kept_;  // what attributes point to
+  std::vector<Upload> uploads_;                    // pending ones only
+  std::vector<Upload> blocks_;                     // memory of earlier ones
   std::size_t first_pending_value_ = 0;
   std::size_t first_pending_node_ = 0;
+  std::size_t after_effects_ = 0;  // no node from here on has a destination
 };
 
 }  // namespace brontes::record

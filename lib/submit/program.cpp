@@ -1,6 +1,5 @@
 #include "submit/program.hpp"
 
-#include "encode/encoder.hpp"
 #include "vk/context.hpp"
 
 #include <algorithm>
@@ -9,8 +8,6 @@
 #include <utility>
 
 namespace brontes::submit {
-
-using encode::Stage;
 
 void add(BatchStats& stats, const BatchStats& more) {
   stats.dropped_operations += more.dropped_operations;
@@ -33,13 +30,13 @@ void add(BatchStats& stats, const BatchStats& more) {
 Program::Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resources resources, encode::Use use)
     : context_(std::move(context)), plan_(std::move(plan)), resources_(std::move(resources)), use_(use) {}
 
-Program::~Program() { release_commands(); }
-
 Result<std::unique_ptr<Program>> Program::create(std::shared_ptr<vk::Context> context, plan::Plan plan,
                                                  Resources resources, encode::Use use, const SharedMemory& shared) {
   std::unique_ptr<Program> self(new Program(std::move(context), std::move(plan), std::move(resources), use));
   if (Error e = self->allocate(shared)) return e;
-  if (Error e = self->encode()) return e;
+  auto encoded = self->encode(self->resources_);
+  if (!encoded) return encoded.error();
+  self->encoded_ = std::move(*encoded);
   return self;
 }
 
@@ -71,53 +68,9 @@ Error Program::allocate(const SharedMemory& shared) {
   return reserve(readback_, plan_.readback_bytes(), vk::MemoryUse::readback, "brontes readback", shared.readback);
 }
 
-Error Program::encode() {
-  per_run_ = {};
-  if (plan_.readback_bytes() != 0) {
-    per_run_.transfers_down = 1;
-    per_run_.bytes_down = plan_.element_bytes_down;
-  }
-  if (plan_.dispatches.empty() && !staging_ && !readback_) return {};
-  const auto needs = encode::descriptor_needs(plan_);
-  auto descriptors = context_->recycler().take_descriptors(needs, &stats_.allocations);
-  if (!descriptors) return descriptors.error();
-  descriptors_ = std::move(*descriptors);
-  auto bindings =
-      encode::Bindings::make(*context_, plan_, {arena_.get(), resources_}, descriptors_, &stats_.pipelines_created);
-  if (!bindings) return bindings.error();
-
-  for (std::size_t part = 0; part < plan_.submits.size(); ++part) {
-    auto slot = context_->recycler().take_commands();
-    if (!slot) return slot.error();
-    commands_.push_back(std::move(*slot));
-    const plan::DispatchRange range = plan_.submits[part];
-    encode::Encoder encoder(*context_, commands_.back().buffer);
-    auto boundary = [&](Stage before, Stage after) {
-      encoder.barrier(before, after);
-      ++per_run_.boundary_barriers;
-    };
-    if (Error e = encoder.begin(use_)) return e;
-    // Whatever ran before may still use the arena or the resources: earlier parts, earlier runs.
-    boundary(Stage::all, Stage::all);
-    if (part == 0 && staging_) {
-      encoder.copy(*staging_, 0, *arena_, 0, plan_.upload_bytes);
-      ++per_run_.copy_commands;
-      boundary(Stage::transfer, Stage::all);
-    }
-    per_run_.barriers += encoder.dispatches(plan_, range, *bindings);
-    per_run_.dispatches += range.end - range.begin;
-    if (part + 1 == plan_.submits.size()) {
-      if (readback_) {
-        boundary(Stage::compute, Stage::transfer);
-        encoder.copy(*arena_, plan_.readback_begin, *readback_, 0, plan_.readback_bytes());
-        ++per_run_.copy_commands;
-      }
-      boundary(Stage::all, Stage::host);
-    }
-    if (Error e = encoder.end()) return e;
-    ++per_run_.submits;
-  }
-  return {};
+Result<encode::EncodedPlan> Program::encode(const Resources& resources) {
+  return encode::encode_plan(*context_, plan_, {arena_.get(), resources, staging_.get(), readback_.get()}, use_,
+                             stats_);
 }
 
 Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes) {
@@ -130,27 +83,29 @@ Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes
 }
 
 Result<std::uint64_t> Program::submit(std::uint64_t after) {
+  if (Error e = context_->usable()) return e;
   if (uploads_written_) {
     if (Error e = (staging_ ? *staging_ : *arena_).flush(0, plan_.upload_bytes)) return e;
     uploads_written_ = false;
     ++stats_.transfers_up;
   }
-  for (vk::CommandSlot& slot : commands_) {
-    auto value = context_->queue().submit(slot.buffer, after);
-    if (!value) return value.error();
-    last_submit_ = *value;
-    slot.last_use = *value;
-    descriptors_.last_use = *value;
+  // With nothing to run it is done when what it follows is.
+  std::uint64_t value = std::max(last_submit_, after);
+  if (!encoded_.buffers.empty()) {
+    auto submitted = context_->queue().submit(encoded_.buffers, after);
+    if (!submitted) return submitted.error();
+    value = last_submit_ = *submitted;
+    for (const vk::Commands& slot : encoded_.commands) slot->last_use = value;
+    encoded_.descriptors->last_use = value;
     for (const auto* memory : {&arena_, &staging_, &readback_}) {
-      if (*memory) (*memory)->last_use = *value;
+      if (*memory) (*memory)->last_use = value;
     }
     for (const auto& memory : resources_) {
-      if (memory) raise(memory->last_use, *value);
+      if (memory) vk::raise(memory->last_use, value);
     }
   }
-  add(stats_, per_run_);
-  // With nothing to run it is done when what it follows is.
-  return std::max(last_submit_, commands_.empty() ? after : 0);
+  add(stats_, encoded_.per_run);
+  return value;
 }
 
 Error Program::wait(std::uint64_t nanoseconds) const { return context_->queue().wait(last_submit_, nanoseconds); }
@@ -173,21 +128,19 @@ Error Program::rebind(record::ResourceId resource, std::shared_ptr<vk::Allocatio
     }
   }
   if (Error e = wait()) return e;
-  resources_[resource] = std::move(memory);
-  release_commands();
-  return encode();
+  Resources bound = resources_;
+  bound[resource] = std::move(memory);
+  auto encoded = encode(bound);
+  if (!encoded) return encoded.error();
+  resources_ = std::move(bound);
+  encoded_ = std::move(*encoded);
+  return {};
 }
 
-void Program::finish() {
-  release_commands();
+void Program::finish() noexcept {
+  encoded_ = {};
   staging_.reset();
   resources_.clear();
-}
-
-void Program::release_commands() {
-  for (vk::CommandSlot& slot : commands_) context_->recycler().give(std::move(slot));
-  commands_.clear();
-  context_->recycler().give(std::exchange(descriptors_, {}));
 }
 
 }  // namespace brontes::submit

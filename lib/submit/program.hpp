@@ -1,11 +1,10 @@
 // A plan with its memory and its command buffers, ready to be submitted any number of times.
 #pragma once
 
-#include "encode/encoder.hpp"
+#include "encode/encoded_plan.hpp"
 #include "plan/plan.hpp"
-#include "submit/queue.hpp"
 #include "vk/memory.hpp"
-#include "vk/recycler.hpp"
+#include "vk/queue.hpp"
 
 #include <brontes/error.hpp>
 #include <brontes/stats.hpp>
@@ -40,7 +39,6 @@ class Program {
   /// write() to read().
   static Result<std::unique_ptr<Program>> create(std::shared_ptr<vk::Context> context, plan::Plan plan,
                                                  Resources resources, encode::Use use, const SharedMemory& shared = {});
-  ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -51,19 +49,20 @@ class Program {
   /// Puts data into the upload range, at an offset of the arena. Waits for this program's own work.
   Error write(std::uint64_t offset, const void* data, std::uint64_t bytes);
 
-  /// Runs everything, after the timeline has reached `after`. Allocates nothing.
+  /// Runs everything, after the timeline has reached `after`, or nothing. Allocates nothing when warm.
   Result<std::uint64_t> submit(std::uint64_t after = 0);
   /// Waits for the last submit.
-  Error wait(std::uint64_t nanoseconds = forever) const;
+  Error wait(std::uint64_t nanoseconds = vk::forever) const;
 
   /// Copies from an offset of the arena that lies in the read-back range. Waits for the last submit.
   Error read(std::uint64_t offset, void* out, std::uint64_t bytes) const;
 
-  /// Uses other memory of the same size for a resource from the next submit on. Waits and encodes anew.
+  /// Uses other memory of the same size for a resource from the next submit on. Waits and encodes anew; on failure
+  /// the old memory stays bound.
   Error rebind(record::ResourceId resource, std::shared_ptr<vk::Allocation> memory);
 
   /// Lets go of what only further submits would need; results stay readable.
-  void finish();
+  void finish() noexcept;
 
   /// What encoding and every submit so far have cost.
   const BatchStats& stats() const noexcept { return stats_; }
@@ -71,8 +70,7 @@ class Program {
  private:
   Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resources resources, encode::Use use);
   Error allocate(const SharedMemory& shared);
-  Error encode();
-  void release_commands();
+  Result<encode::EncodedPlan> encode(const Resources& resources);
 
   std::shared_ptr<vk::Context> context_;
   plan::Plan plan_;
@@ -80,10 +78,8 @@ class Program {
   std::shared_ptr<vk::Allocation> arena_;     // null for a plan without values
   std::shared_ptr<vk::Allocation> staging_;   // null where the arena is mapped, or nothing is uploaded
   std::shared_ptr<vk::Allocation> readback_;  // null where the arena is mapped, or nothing is read
-  vk::DescriptorSlot descriptors_;
-  std::vector<vk::CommandSlot> commands_;  // one per submit of the plan
+  encode::EncodedPlan encoded_;
   BatchStats stats_;
-  BatchStats per_run_;  // what one run adds
   encode::Use use_;
   bool uploads_written_ = false;  // since the last submit
   std::uint64_t last_submit_ = 0;

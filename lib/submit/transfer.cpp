@@ -17,17 +17,17 @@ constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20;
 // even when the wait fails.
 template <class Record>
 Error run(vk::Context& context, std::initializer_list<vk::Allocation*> used, Record record) {
-  auto slot = context.recycler().take_commands();
-  if (!slot) return slot.error();
-  encode::Encoder encoder(context, slot->buffer);
+  auto taken = context.recycler().take_commands();
+  if (!taken) return taken.error();
+  vk::CommandSlot& slot = **taken;
+  encode::Encoder encoder(context, slot.buffer);
   if (Error e = encoder.begin(encode::Use::once)) return e;
   record(encoder);
   if (Error e = encoder.end()) return e;
-  auto value = context.queue().submit(slot->buffer);
+  auto value = context.queue().submit({&slot.buffer, 1});
   if (!value) return value.error();
-  slot->last_use = *value;
-  for (vk::Allocation* memory : used) raise(memory->last_use, *value);
-  context.recycler().give(std::move(*slot));
+  slot.last_use = *value;
+  for (vk::Allocation* memory : used) vk::raise(memory->last_use, *value);
   return context.queue().wait(*value);
 }
 

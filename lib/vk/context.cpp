@@ -1,15 +1,36 @@
 #include "vk/context.hpp"
 
+#include "files/keyed_file.hpp"
+#include "util/environment.hpp"
 #include "vk/result.hpp"
 
-#include <cstdlib>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace brontes::vk {
+namespace {
 
-Context::Context(const DeviceOptions& options)
-    : options_(options), pipelines_(*this), queue_(*this), recycler_(*this), programs_(options.max_fused_programs) {}
+template <class T>
+void VKAPI_PTR leave_alone(VkDevice, T, const VkAllocationCallbacks*) {}
 
-Result<std::shared_ptr<Context>> Context::open(const DeviceOptions& options) {
+}  // namespace
+
+void OwnedDevice::abandon() noexcept {
+  owned = false;
+  table.vkDestroyBufferView = leave_alone<VkBufferView>;
+  table.vkDestroyCommandPool = leave_alone<VkCommandPool>;
+  table.vkDestroyDescriptorPool = leave_alone<VkDescriptorPool>;
+  table.vkDestroyDescriptorSetLayout = leave_alone<VkDescriptorSetLayout>;
+  table.vkDestroyPipeline = leave_alone<VkPipeline>;
+  table.vkDestroyPipelineCache = leave_alone<VkPipelineCache>;
+  table.vkDestroyPipelineLayout = leave_alone<VkPipelineLayout>;
+  table.vkDestroySemaphore = leave_alone<VkSemaphore>;
+  table.vkDestroyShaderModule = leave_alone<VkShaderModule>;
+}
+
+Result<Selection> select(const DeviceOptions& options) {
   auto instance = Instance::create(options);
   if (!instance) return instance.error();
   auto devices = describe_all(**instance);
@@ -17,62 +38,62 @@ Result<std::shared_ptr<Context>> Context::open(const DeviceOptions& options) {
 
   std::string wish = options.select;
   if (wish.empty()) {
-    if (const char* value = std::getenv("BRONTES_DEVICE"); value != nullptr) wish = value;
+    if (const char* value = util::environment("BRONTES_DEVICE"); value != nullptr) wish = value;
   }
   std::vector<DeviceInfo> infos;
   for (const PhysicalDevice& d : *devices) infos.push_back(d.info);
   auto chosen = choose_device(infos, wish, options.allow_cpu);
   if (!chosen) return chosen.error();
+  return Selection{std::move(*instance), std::move((*devices)[*chosen])};
+}
 
-  std::shared_ptr<Context> self(new Context(options));
-  self->instance_ = *instance;
-  self->physical_ = (*devices)[*chosen];
-  self->load_tuning();
-  auto access = self->choose_access();
-  if (!access) return access.error();
-  if (Error e = self->create_device(*access)) return e;
+Result<Selection> select(const vulkan::ExternalDevice& external, const DeviceOptions& options) {
+  auto instance = Instance::adopt(external.get_instance_proc_addr, external.instance, options);
+  if (!instance) return instance.error();
+  PhysicalDevice physical = describe(**instance, external.physical_device, 0);
+  if (!physical.info.suitable) {
+    return Error(Errc::unsupported,
+                 "adopt: " + physical.info.name + " cannot be used: " + physical.info.unsuitable_because);
+  }
+  const auto families = queue_families(**instance, external.physical_device);
+  if (external.queue_family >= families.size() ||
+      (families[external.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) {
+    return Error(Errc::invalid_argument, "adopt: queue family " + std::to_string(external.queue_family) + " of " +
+                                             physical.info.name + " does not exist or has no compute support");
+  }
+  physical.queue_family = external.queue_family;
+  physical.pointers &= external.pointers;
+  return Selection{std::move(*instance), std::move(physical)};
+}
+
+Context::Context(Selection selection, const DeviceOptions& options)
+    : options_(options),
+      instance_(std::move(selection.instance)),
+      physical_(std::move(selection.physical)),
+      pipelines_(*this),
+      queue_(*this),
+      recycler_(*this) {}
+
+Result<std::shared_ptr<Context>> Context::open(Selection selection, const DeviceOptions& options, bool addresses) {
+  std::shared_ptr<Context> self(new Context(std::move(selection), options));
+  if (Error e = self->create_device(addresses)) return e;
   VkQueue queue = VK_NULL_HANDLE;
   self->device_.table.vkGetDeviceQueue(self->device_.handle, self->physical_.queue_family, 0, &queue);
-  if (Error e = self->start(*access, queue)) return e;
+  if (Error e = self->start(queue, addresses)) return e;
   return self;
 }
 
-Result<std::shared_ptr<Context>> Context::adopt(const vulkan::ExternalDevice& adopted, const DeviceOptions& options) {
-  auto instance = Instance::adopt(adopted.get_instance_proc_addr, adopted.instance, options);
-  if (!instance) return instance.error();
-  std::shared_ptr<Context> self(new Context(options));
-  self->instance_ = *instance;
-  self->physical_ = describe(**instance, adopted.physical_device, 0);
-  if (!self->physical_.info.suitable) {
-    return Error(Errc::unsupported,
-                 "adopt: " + self->physical_.info.name + " cannot be used: " + self->physical_.info.unsuitable_because);
-  }
-  const auto families = queue_families(**instance, adopted.physical_device);
-  if (adopted.queue_family >= families.size() ||
-      (families[adopted.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) {
-    return Error(Errc::invalid_argument, "adopt: queue family " + std::to_string(adopted.queue_family) + " of " +
-                                             self->physical_.info.name + " does not exist or has no compute support");
-  }
-  self->physical_.queue_family = adopted.queue_family;
-  self->physical_.pointers &= adopted.pointers;
-  self->load_tuning();
-  auto access = self->choose_access();
-  if (!access) return access.error();
-  self->device_.handle = adopted.device;
+Result<std::shared_ptr<Context>> Context::adopt(Selection selection, const vulkan::ExternalDevice& external,
+                                                const DeviceOptions& options, bool addresses) {
+  std::shared_ptr<Context> self(new Context(std::move(selection), options));
+  self->device_.handle = external.device;
+  self->int64_ = self->physical_.pointers;
   if (Error e = self->load_table()) return e;
-  if (Error e = self->start(*access, adopted.queue)) return e;
+  if (Error e = self->start(external.queue, addresses)) return e;
   return self;
 }
 
-namespace {
-
-bool needs_addresses(const plan::Access& access) {
-  return access.general == kernels::AccessMode::pointer || access.panels == kernels::AccessMode::pointer;
-}
-
-}  // namespace
-
-Error Context::create_device(const plan::Access& access) {
+Error Context::create_device(bool with_addresses) {
   const float priority = 1.0f;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queue.queueFamilyIndex = physical_.queue_family;
@@ -84,11 +105,17 @@ Error Context::create_device(const plan::Access& access) {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
   addresses.bufferDeviceAddress = VK_TRUE;
   VkPhysicalDeviceFeatures features{};
-  if (needs_addresses(access)) {
+  if (with_addresses) {
     timeline.pNext = &addresses;
     features.shaderInt64 = VK_TRUE;
   }
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline};
+  const char* const extensions[] = {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME};
+  memory_budget_ = physical_.memory_budget;
+  if (memory_budget_) {
+    create.enabledExtensionCount = 1;
+    create.ppEnabledExtensionNames = extensions;
+  }
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
   create.pEnabledFeatures = &features;
@@ -98,32 +125,27 @@ Error Context::create_device(const plan::Access& access) {
     return e;
   }
   device_.owned = true;
+  int64_ = features.shaderInt64 == VK_TRUE;
   return load_table();
 }
 
 Error Context::load_table() {
+  // First of all, so that the device does not outlive a failure below. The loader has it too, where the driver does
+  // not.
+  const auto get_device_proc = instance_->table.vkGetDeviceProcAddr;
+  auto destroy = get_device_proc(device_.handle, "vkDestroyDevice");
+  if (destroy == nullptr) destroy = instance_->get_instance_proc_addr(instance_->handle, "vkDestroyDevice");
+  device_.table.vkDestroyDevice = reinterpret_cast<PFN_vkDestroyDevice>(destroy);
 #define BRONTES_LOAD(function)                                                                           \
-  device_.table.function =                                                                               \
-      reinterpret_cast<PFN_##function>(instance_->table.vkGetDeviceProcAddr(device_.handle, #function)); \
+  device_.table.function = reinterpret_cast<PFN_##function>(get_device_proc(device_.handle, #function)); \
   if (device_.table.function == nullptr) return Error(Errc::unsupported, "the driver has no " #function);
   BRONTES_DEVICE_FUNCTIONS(BRONTES_LOAD)
 #undef BRONTES_LOAD
   return {};
 }
 
-Error Context::start(const plan::Access& access, VkQueue queue) {
-  traits_ = traits_of(physical_, options_.simulate);
-  traits_.access = access;
-  physical_.info.access =
-      static_cast<AccessMode>(static_cast<int>(AccessMode::storage) + static_cast<int>(access.general));
-  physical_.info.max_group_count = traits_.max_group_count;
-  physical_.info.max_group_invocations = traits_.max_group_invocations;
-  physical_.info.max_shared_bytes = traits_.max_shared_bytes;
-  physical_.info.max_storage_range = traits_.max_storage_range;
-  if (Error e = memory_.open(*instance_, physical_.handle, device_.handle, instance_->table.vkGetDeviceProcAddr,
-                             options_.simulate.staged_memory, needs_addresses(access))) {
-    return e;
-  }
+Error Context::start(VkQueue queue, bool addresses) {
+  if (Error e = memory_.open(*this, options_.simulate.staged_memory, addresses)) return e;
   physical_.info.mapped_memory = memory_.mapped();
   if (Error e = queue_.open(queue)) return e;
   return open_cache(options_.pipeline_cache);
@@ -131,23 +153,11 @@ Error Context::start(const plan::Access& access, VkQueue queue) {
 
 namespace {
 
-FileIdentity identity_of(const PhysicalDevice& device) {
-  FileIdentity identity;
-  identity.vendor_id = device.info.vendor_id;
-  identity.device_id = device.info.device_id;
-  identity.driver_id = static_cast<std::uint32_t>(device.driver_id);
-  identity.driver_version = device.info.driver_version;
-  identity.pipeline_cache_uuid = device.pipeline_cache_uuid;
-  identity.device_uuid = device.info.uuid;
-  identity.driver_uuid = device.driver_uuid;
-  return identity;
-}
-
-PipelineCacheState state_of(FileState file) {
+PipelineCacheState state_of(files::FileState file) {
   switch (file) {
-    case FileState::missing: return PipelineCacheState::cold;
-    case FileState::loaded: return PipelineCacheState::warm;
-    case FileState::rejected: break;
+    case files::FileState::missing: return PipelineCacheState::cold;
+    case files::FileState::loaded: return PipelineCacheState::warm;
+    case files::FileState::rejected: break;
   }
   return PipelineCacheState::rejected;
 }
@@ -155,15 +165,16 @@ PipelineCacheState state_of(FileState file) {
 }  // namespace
 
 Error Context::open_cache(const PipelineCacheOptions& options) {
-  FileLoad loaded;
+  files::FileLoad loaded;
   if (!options.enabled) {
     cache_status_.note = "disabled by DeviceOptions";
   } else {
-    const FileIdentity identity = identity_of(physical_);
-    cache_status_.path =
-        options.path.empty() ? default_path(pipeline_cache_file, identity, cache_status_.note) : options.path;
+    const files::FileIdentity identity = identity_of(physical_);
+    cache_status_.path = options.path.empty()
+                             ? files::default_path(files::pipeline_cache_file, identity, cache_status_.note)
+                             : options.path;
     if (!cache_status_.path.empty()) {
-      loaded = load_file(pipeline_cache_file, cache_status_.path, identity);
+      loaded = files::load_file(files::pipeline_cache_file, cache_status_.path, identity);
       cache_status_.state = state_of(loaded.state);
       cache_status_.note = loaded.note;
       cache_status_.bytes_loaded = loaded.payload.size();
@@ -175,116 +186,45 @@ Error Context::open_cache(const PipelineCacheOptions& options) {
 }
 
 Error Context::save_cache() {
+  if (Error e = usable()) return e;
   if (cache_status_.path.empty()) {
     return Error(Errc::invalid_argument, "save_pipeline_cache: the cache is off: " + cache_status_.note);
   }
   const std::uint64_t created = pipelines_.created;
   auto data = pipelines_.cache_data();
   if (!data) return data.error();
-  if (Error e = save_file(pipeline_cache_file, cache_status_.path, identity_of(physical_), *data)) return e;
+  if (Error e = files::save_file(files::pipeline_cache_file, cache_status_.path, identity_of(physical_), *data))
+    return e;
   pipelines_saved_ = created;
   return {};
 }
 
-namespace {
-
-bool any(const SimulatedLimits& limits) {
-  return limits.max_group_count != 0 || limits.max_group_invocations != 0 || limits.max_shared_bytes != 0 ||
-         limits.max_storage_range != 0 || limits.max_loop_iterations != 0 || limits.subgroup_size != 0 ||
-         limits.no_subgroup_operations || limits.staged_memory;
-}
-
-void count(const plan::Tuning& tuning, TuningStatus& status) {
-  status.shapes = tuning.matmuls.size();
-  status.changed = 0;
-  for (const plan::TunedMatmul& t : tuning.matmuls) {
-    if (t.choice.kernel != MatmulKernel::automatic) ++status.changed;
+Error Context::usable() const {
+  if (abandoned()) {
+    return Error(Errc::device_lost,
+                 "this process was forked from the one that opened the Device; fork before opening one, or exec");
   }
-}
-
-}  // namespace
-
-// Before anybody else knows of the Context, hence no lock.
-void Context::load_tuning() {
-  TuningStatus& status = tuning_status_;
-  if (!options_.tuning.enabled) {
-    status.note = "disabled by DeviceOptions";
-    return;
-  }
-  status.state = TuningState::none;
-  const FileIdentity identity = identity_of(physical_);
-  if (any(options_.simulate)) {
-    status.note = "tuning file off: limits are simulated";
-  } else if (!options_.tuning.path.empty()) {
-    status.path = options_.tuning.path;
-  } else if (!options_.pipeline_cache.path.empty()) {
-    status.path = options_.pipeline_cache.path + tuning_file.extension;
-  } else {
-    status.path = default_path(tuning_file, identity, status.note);
-  }
-  if (!status.path.empty()) {
-    const FileLoad file = load_file(tuning_file, status.path, identity);
-    status.note = file.note;
-    if (file.state == FileState::rejected) status.state = TuningState::rejected;
-    if (file.state == FileState::loaded) {
-      auto parsed = plan::parse_tuning(file.payload);
-      if (parsed) {
-        status.state = TuningState::loaded;
-        count(*parsed, status);
-        tunings_.push_back(std::make_unique<const plan::Tuning>(std::move(*parsed)));
-        tuning_ = tunings_.back().get();
-      } else {
-        status.state = TuningState::rejected;
-        status.note = ignored_note(tuning_file, status.path, parsed.error().message);
-      }
-    }
-  }
-  if (!status.note.empty()) instance_->report(Severity::info, status.note);
-}
-
-Result<plan::Access> Context::choose_access() const {
-  const plan::Tuning* tuning = tuning_;
-  if (options_.access == AccessMode::automatic && tuning != nullptr && tuning->access_compared &&
-      (physical_.pointers || !needs_addresses(tuning->access))) {
-    return tuning->access;
-  }
-  return vk::choose_access(physical_, options_.access);
-}
-
-plan::Traits Context::traits() const noexcept {
-  plan::Traits traits = traits_;
-  traits.tuning = tuning_.load(std::memory_order_acquire);
-  return traits;
-}
-
-TuningStatus Context::tuning_status() const {
-  const std::lock_guard lock(tuning_mutex_);
-  return tuning_status_;
-}
-
-void Context::use_tuning(plan::Tuning measured) {
-  const std::lock_guard lock(tuning_mutex_);
-  plan::Tuning all = tunings_.empty() ? plan::Tuning() : *tunings_.back();
-  plan::merge(all, std::move(measured));
-  count(all, tuning_status_);
-  tuning_status_.state = TuningState::measured;
-  if (!tuning_status_.path.empty()) tuning_status_.note.clear();
-  tunings_.push_back(std::make_unique<const plan::Tuning>(std::move(all)));
-  tuning_.store(tunings_.back().get(), std::memory_order_release);
-}
-
-Error Context::save_tuning() const {
-  const std::lock_guard lock(tuning_mutex_);
-  if (tuning_status_.path.empty()) return Error(Errc::io, tuning_status_.note);
-  if (tunings_.empty()) return {};
-  return save_file(tuning_file, tuning_status_.path, identity_of(physical_), plan::serialize(*tunings_.back()));
+  if (!lost_) return {};
+  return Error(Errc::device_lost, "the device was lost earlier; open a new Device", VK_ERROR_DEVICE_LOST);
 }
 
 Context::~Context() {
-  if (queue_.handle() != VK_NULL_HANDLE) queue_.drain();
-  memory_.clear();
-  if (save_on_close_ && pipelines_.created != pipelines_saved_) {
-    if (Error e = save_cache()) instance_->report(Severity::info, "pipeline cache: " + e.message);
+  abandoned_ = abandoned() || (queue_.handle() != VK_NULL_HANDLE && !queue_.drain());
+  if (abandoned_) {
+    device_.abandon();
+    instance_->abandon();
+  }
+  memory_.close(abandoned_);
+  try {
+    if (abandoned_) {
+      if (fork_generation_ == fork_generation()) {
+        instance_->report(Severity::error, "the driver cannot say whether work is in flight: the device stays open");
+      }
+    } else if (save_on_close_ && !lost_ && pipelines_.created != pipelines_saved_) {
+      if (Error e = save_cache()) instance_->report(Severity::info, e.message);
+    }
+  } catch (const std::bad_alloc&) {
+    // A cache that is not saved costs the next run time, and nobody is left to be told.
   }
 }
 

@@ -1,17 +1,15 @@
-// An open device: what Device, Buffer and Batch share. Objects of it keep it alive.
+// An open VkDevice: what every other Vulkan object belongs to. Objects of it keep it alive.
 #pragma once
 
-#include "plan/program.hpp"
-#include "plan/traits.hpp"
-#include "plan/tuning.hpp"
-#include "submit/queue.hpp"
+#include "vk/fork.hpp"
 #include "vk/handle.hpp"
-#include "vk/keyed_file.hpp"
 #include "vk/loader.hpp"
 #include "vk/memory.hpp"
 #include "vk/physical_device.hpp"
 #include "vk/pipelines.hpp"
+#include "vk/queue.hpp"
 #include "vk/recycler.hpp"
+#include "vk/result.hpp"
 
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
@@ -20,8 +18,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <vector>
 
 namespace brontes::vk {
 
@@ -34,16 +30,32 @@ struct OwnedDevice {
   OwnedDevice(const OwnedDevice&) = delete;
   OwnedDevice& operator=(const OwnedDevice&) = delete;
 
+  /// From now on nothing of the device is destroyed, nor the device itself.
+  void abandon() noexcept;
+
   VkDevice handle = VK_NULL_HANDLE;
   bool owned = false;
   DeviceTable table;
 };
 
+/// A device to open, and the instance that has it.
+struct Selection {
+  std::shared_ptr<Instance> instance;
+  PhysicalDevice physical;
+};
+
+/// The device the options ask for.
+Result<Selection> select(const DeviceOptions& options);
+/// Somebody else's, if it can be used.
+Result<Selection> select(const vulkan::ExternalDevice& external, const DeviceOptions& options);
+
 /// Thread-safety: everything here may be used from any thread.
 class Context : public std::enable_shared_from_this<Context> {
  public:
-  static Result<std::shared_ptr<Context>> open(const DeviceOptions& options);
-  static Result<std::shared_ptr<Context>> adopt(const vulkan::ExternalDevice& external, const DeviceOptions& options);
+  /// `addresses`: kernels reach memory by addresses, which the device has.
+  static Result<std::shared_ptr<Context>> open(Selection selection, const DeviceOptions& options, bool addresses);
+  static Result<std::shared_ptr<Context>> adopt(Selection selection, const vulkan::ExternalDevice& external,
+                                                const DeviceOptions& options, bool addresses);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -53,61 +65,67 @@ class Context : public std::enable_shared_from_this<Context> {
   const Instance& instance() const noexcept { return *instance_; }
   const PhysicalDevice& physical() const noexcept { return physical_; }
   const DeviceInfo& info() const noexcept { return physical_.info; }
-  /// With the measurements that count now; they live as long as the Context.
-  plan::Traits traits() const noexcept;
   const DeviceOptions& options() const noexcept { return options_; }
+  /// Whether VK_EXT_memory_budget is enabled.
+  bool memory_budget() const noexcept { return memory_budget_; }
   /// False where the VkDevice is somebody else's.
   bool owns_device() const noexcept { return device_.owned; }
 
+  /// What shaders may use, after simulated limits: subgroup operations by Vulkan's bits, 64-bit integers, and
+  /// SignedZeroInfNanPreserve for 32-bit floats.
+  VkSubgroupFeatureFlags subgroup_features() const noexcept {
+    return options_.simulate.no_subgroup_operations ? 0 : physical_.subgroup_features;
+  }
+  bool int64() const noexcept { return int64_; }
+  bool float_controls() const noexcept { return physical_.float_controls && !options_.simulate.no_float_controls; }
+
   Memory& memory() noexcept { return memory_; }
   Pipelines& pipelines() noexcept { return pipelines_; }
-  submit::Queue& queue() noexcept { return queue_; }
+  Queue& queue() noexcept { return queue_; }
   Recycler& recycler() noexcept { return recycler_; }
-  plan::ProgramSet& programs() noexcept { return programs_; }
 
   PipelineCacheStatus cache_status() const { return cache_status_; }
   Error save_cache();
 
-  TuningStatus tuning_status() const;
-  /// Adds measurements to those in use, from the next plan on.
-  void use_tuning(plan::Tuning measured);
-  /// Writes the measurements in use.
-  Error save_tuning() const;
-  /// Held by whoever measures.
-  std::mutex& tuning_turn() noexcept { return tuning_turn_; }
+  /// As vk::check(), and remembers that the device is lost.
+  Error check(VkResult result, const char* call) const { return vk::check(note(result), call); }
+  VkResult note(VkResult result) const noexcept {
+    if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
+    return result;
+  }
+  bool lost() const noexcept { return lost_; }
+  /// Why the device can do nothing any more, if so: it is lost, or this is a forked process.
+  Error usable() const;
+  /// Nothing of the device may be touched, not even to destroy it: this is a forked process, or the driver cannot say
+  /// whether work is still in flight.
+  bool abandoned() const noexcept { return abandoned_ || fork_generation_ != fork_generation(); }
 
   /// Debug names exist while validation is on.
   void set_name(VkObjectType type, std::uint64_t object, const char* name) const;
 
  private:
-  explicit Context(const DeviceOptions& options);
+  Context(Selection selection, const DeviceOptions& options);
   Error load_table();
-  void load_tuning();
-  Result<plan::Access> choose_access() const;
-  Error create_device(const plan::Access& access);
-  Error start(const plan::Access& access, VkQueue queue);
+  Error create_device(bool addresses);
+  Error start(VkQueue queue, bool addresses);
   Error open_cache(const PipelineCacheOptions& options);
 
+  const std::uint32_t fork_generation_ = fork_generation();
+  mutable std::atomic<bool> lost_{false};
+  bool abandoned_ = false;  // set when the Context goes
   DeviceOptions options_;
   std::shared_ptr<Instance> instance_;
   PhysicalDevice physical_;
-  plan::Traits traits_;
   OwnedDevice device_;  // destroyed after everything below, which belongs to it
+  bool memory_budget_ = false;
+  bool int64_ = false;
   Memory memory_;
   Pipelines pipelines_;
-  submit::Queue queue_;
+  Queue queue_;
   Recycler recycler_;
-  plan::ProgramSet programs_;
   PipelineCacheStatus cache_status_;
   std::atomic<std::uint64_t> pipelines_saved_{0};
   bool save_on_close_ = false;
-
-  std::mutex tuning_turn_;
-  mutable std::mutex tuning_mutex_;  // of the next two
-  TuningStatus tuning_status_;
-  /// All there ever were: plans under way may read an older one. The last is in use.
-  std::vector<std::unique_ptr<const plan::Tuning>> tunings_;
-  std::atomic<const plan::Tuning*> tuning_{nullptr};
 };
 
 }  // namespace brontes::vk

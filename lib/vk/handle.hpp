@@ -29,6 +29,8 @@ class Handle {
 
   T get() const noexcept { return object_; }
   explicit operator bool() const noexcept { return object_ != VK_NULL_HANDLE; }
+  /// Lets go of the object without destroying it.
+  void release() noexcept { object_ = VK_NULL_HANDLE; }
   void reset() noexcept {
     if (object_ != VK_NULL_HANDLE) (table_->*Destroy)(device_, std::exchange(object_, VK_NULL_HANDLE), nullptr);
   }

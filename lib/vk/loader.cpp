@@ -1,10 +1,11 @@
 #include "vk/loader.hpp"
 
+#include "util/environment.hpp"
 #include "vk/result.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #if defined(_WIN32)
@@ -44,7 +45,7 @@ constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
 
 bool validation_wanted(Toggle toggle) {
   if (toggle != Toggle::automatic) return toggle == Toggle::on;
-  if (const char* value = std::getenv("BRONTES_VALIDATION"); value != nullptr && *value != '\0') {
+  if (const char* value = util::environment("BRONTES_VALIDATION"); value != nullptr && *value != '\0') {
     return std::strcmp(value, "0") != 0;
   }
   return BRONTES_VALIDATION_DEFAULT != 0;
@@ -57,7 +58,11 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_debug_message(VkDebugUtilsMessageSeverityFlagB
                      : (severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT) != 0 ? Severity::warning
                                                                                          : Severity::info;
   const auto& callback = *static_cast<const MessageCallback*>(user);
-  callback(level, data->pMessage != nullptr ? data->pMessage : "");
+  try {
+    callback(level, data->pMessage != nullptr ? data->pMessage : "");
+  } catch (const std::bad_alloc&) {
+    // No memory to say it with, and the layer's frames must not be unwound.
+  }
   return VK_FALSE;
 }
 
@@ -65,15 +70,7 @@ void print_message(Severity severity, const std::string& text) {
   std::fprintf(stderr, "brontes: %s: %s\n", severity == Severity::error ? "error" : "warning", text.c_str());
 }
 
-template <class Properties, class Enumerate>
-std::vector<Properties> enumerate(Enumerate call) {
-  std::uint32_t count = 0;
-  if (call(&count, nullptr) < 0) return {};
-  std::vector<Properties> items(count);
-  if (call(&count, items.data()) < 0) return {};
-  items.resize(count);
-  return items;
-}
+}  // namespace
 
 bool has_extension(const std::vector<VkExtensionProperties>& all, const char* name) {
   for (const auto& e : all) {
@@ -82,41 +79,41 @@ bool has_extension(const std::vector<VkExtensionProperties>& all, const char* na
   return false;
 }
 
-}  // namespace
-
 Result<std::shared_ptr<Loader>> Loader::open() {
-  void* library = nullptr;
+  std::shared_ptr<Loader> loader(new Loader());
   std::string tried;
   auto attempt = [&](const char* name) {
-    if (library != nullptr) return;
-    library = open_library(name);
+    if (loader->library_ != nullptr) return;
     tried += (tried.empty() ? "" : ", ") + std::string(name);
+    loader->library_ = open_library(name);
   };
-  if (const char* name = std::getenv("BRONTES_VULKAN_LIBRARY"); name != nullptr && *name != '\0') {
+  if (const char* name = util::environment("BRONTES_VULKAN_LIBRARY"); name != nullptr && *name != '\0') {
     attempt(name);
   } else {
     for (const char* each : library_names) attempt(each);
   }
-  if (library == nullptr) {
+  if (loader->library_ == nullptr) {
     return Error(Errc::no_loader, "the Vulkan loader library is not installed or cannot be opened (tried " + tried +
                                       "); on Debian it is in the package libvulkan1");
   }
-  std::shared_ptr<Loader> loader(new Loader(library));
   loader->get_instance_proc_addr =
-      reinterpret_cast<PFN_vkGetInstanceProcAddr>(find_symbol(library, "vkGetInstanceProcAddr"));
+      reinterpret_cast<PFN_vkGetInstanceProcAddr>(find_symbol(loader->library_, "vkGetInstanceProcAddr"));
   if (loader->get_instance_proc_addr == nullptr) {
     return Error(Errc::no_loader, tried + " is not a Vulkan loader: it has no vkGetInstanceProcAddr");
   }
-#define BRONTES_LOAD(function) load(loader->get_instance_proc_addr, nullptr, #function, loader->table.function);
+#define BRONTES_LOAD(function)                                                            \
+  load(loader->get_instance_proc_addr, nullptr, #function, loader->table.function);       \
+  if (loader->table.function == nullptr) {                                                \
+    return Error(Errc::no_loader, tried + " has no " #function ", which Vulkan 1.1 has"); \
+  }
   BRONTES_GLOBAL_FUNCTIONS(BRONTES_LOAD)
 #undef BRONTES_LOAD
-  if (loader->table.vkCreateInstance == nullptr || loader->table.vkEnumerateInstanceVersion == nullptr) {
-    return Error(Errc::no_loader, tried + " is a Vulkan 1.0 loader; version 1.1 or later is needed");
-  }
   return loader;
 }
 
-Loader::~Loader() { close_library(library_); }
+Loader::~Loader() {
+  if (library_ != nullptr) close_library(library_);
+}
 
 Result<std::shared_ptr<Instance>> Instance::create(const DeviceOptions& options) {
   auto loader = Loader::open();
@@ -203,7 +200,8 @@ Result<std::shared_ptr<Instance>> Instance::create(const DeviceOptions& options)
   if (Error e = check(result, "vkCreateInstance")) return e;
   self->owned_ = true;
   if (Error e = self->load_table()) return e;
-  if (validation && self->debug_utils && self->table.vkCreateDebugUtilsMessengerEXT != nullptr) {
+  if (validation && self->debug_utils && self->table.vkCreateDebugUtilsMessengerEXT != nullptr &&
+      self->table.vkDestroyDebugUtilsMessengerEXT != nullptr) {
     const VkResult made =
         self->table.vkCreateDebugUtilsMessengerEXT(self->handle, &messenger, nullptr, &self->messenger_);
     if (Error e = check(made, "vkCreateDebugUtilsMessengerEXT")) return e;
@@ -223,6 +221,8 @@ Result<std::shared_ptr<Instance>> Instance::adopt(PFN_vkGetInstanceProcAddr get_
 }
 
 Error Instance::load_table() {
+  // First of all, so that the instance does not outlive a failure below.
+  load(get_instance_proc_addr, handle, "vkDestroyInstance", table.vkDestroyInstance);
 #define BRONTES_LOAD(function)                                     \
   load(get_instance_proc_addr, handle, #function, table.function); \
   if (table.function == nullptr) return Error(Errc::unsupported, "the Vulkan loader has no " #function);
@@ -237,9 +237,16 @@ Error Instance::load_table() {
 }
 
 Instance::~Instance() {
-  if (messenger_ != VK_NULL_HANDLE) table.vkDestroyDebugUtilsMessengerEXT(handle, messenger_, nullptr);
+  if (messenger_ != VK_NULL_HANDLE && table.vkDestroyDebugUtilsMessengerEXT != nullptr)
+    table.vkDestroyDebugUtilsMessengerEXT(handle, messenger_, nullptr);
   if (owned_ && handle != VK_NULL_HANDLE && table.vkDestroyInstance != nullptr)
     table.vkDestroyInstance(handle, nullptr);
+}
+
+void Instance::abandon() noexcept {
+  owned_ = false;
+  messenger_ = VK_NULL_HANDLE;
+  if (loader_) loader_->abandon();
 }
 
 void Instance::report(Severity severity, const std::string& text) const {

@@ -6,9 +6,38 @@
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace brontes::vk {
+
+/// Fills `items` with what one of Vulkan's enumerating functions lists, where `call(count, items)` is a call of it.
+template <class Item, class Enumerate>
+VkResult enumerate(std::vector<Item>& items, Enumerate call) {
+  VkResult result = VK_SUCCESS;
+  // There may be more than a moment ago, but hardly several times in a row: then some have to do.
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    std::uint32_t count = 0;
+    result = call(&count, nullptr);
+    items.assign(result < 0 ? 0 : count, Item{});
+    if (result < 0 || count == 0) return result;
+    result = call(&count, items.data());
+    items.resize(result < 0 ? 0 : count);
+    if (result != VK_INCOMPLETE) return result;
+  }
+  return result;
+}
+
+/// The same, where nothing is as good as a failure.
+template <class Item, class Enumerate>
+std::vector<Item> enumerate(Enumerate call) {
+  std::vector<Item> items;
+  enumerate(items, call);
+  return items;
+}
+
+bool has_extension(const std::vector<VkExtensionProperties>& all, const char* name);
 
 /// libvulkan, opened at run time. BRONTES_VULKAN_LIBRARY names another file to open instead.
 class Loader {
@@ -21,9 +50,12 @@ class Loader {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
   GlobalTable table;
 
+  /// The library stays loaded for good.
+  void abandon() noexcept { library_ = nullptr; }
+
  private:
-  explicit Loader(void* library) : library_(library) {}
-  void* library_;
+  Loader() = default;
+  void* library_ = nullptr;
 };
 
 /// A VkInstance, of our own or somebody else's.
@@ -41,6 +73,9 @@ class Instance {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
   InstanceTable table;
   bool debug_utils = false;
+
+  /// From now on nothing is destroyed: what the driver does with it is not known.
+  void abandon() noexcept;
 
   /// Hands a note of the library to the user.
   void report(Severity severity, const std::string& text) const;

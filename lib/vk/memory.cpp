@@ -15,13 +15,16 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
 #include <type_traits>
 #include <utility>
 
 #define VMA_IMPLEMENTATION
 #define VMA_STATIC_VULKAN_FUNCTIONS 0
-#define VMA_DYNAMIC_VULKAN_FUNCTIONS 1
+#define VMA_DYNAMIC_VULKAN_FUNCTIONS 0
+#define VMA_SYSTEM_ALIGNED_MALLOC(size, alignment) ::brontes::vk::HostReserve::allocate(size)
+#define VMA_SYSTEM_ALIGNED_FREE(pointer) ::brontes::vk::HostReserve::free(pointer)
 #define VMA_VULKAN_VERSION 1002000
 #define VMA_STATS_STRING_ENABLED 0
 #define VMA_CALL_PRE static
@@ -62,31 +65,108 @@ std::uint32_t find_mapped_types(const VkPhysicalDeviceMemoryProperties& memory) 
 
 }  // namespace
 
-Memory::~Memory() {
-  if (allocator_ != nullptr) vma::vmaDestroyAllocator(allocator_of(allocator_));
+namespace {
+
+constexpr std::align_val_t host_alignment{64};
+thread_local HostReserve* reserve_in_use = nullptr;
+
+}  // namespace
+
+HostReserve::~HostReserve() {
+  for (void* block : blocks_) free(block);
 }
 
-Error Memory::open(const Instance& instance, VkPhysicalDevice physical, VkDevice device,
-                   PFN_vkGetDeviceProcAddr get_device_proc, bool staged, bool addresses) {
+HostReserve::Use::Use(HostReserve& reserve) : lock_(reserve.mutex_) {
+  const std::size_t wanted = 2 * reserve.largest_;
+  for (void*& block : reserve.blocks_) {
+    if (block != nullptr && reserve.block_bytes_ < wanted) free(std::exchange(block, nullptr));
+  }
+  reserve.block_bytes_ = std::max(reserve.block_bytes_, wanted);
+  for (void*& block : reserve.blocks_) {
+    if (block == nullptr) block = ::operator new(reserve.block_bytes_, host_alignment);
+  }
+  reserve_in_use = &reserve;
+}
+
+HostReserve::Use::~Use() { reserve_in_use = nullptr; }
+
+void* HostReserve::allocate(std::size_t bytes) noexcept {
+  void* pointer = ::operator new(bytes, host_alignment, std::nothrow);
+  HostReserve* reserve = reserve_in_use;
+  if (reserve == nullptr) return pointer;
+  reserve->largest_ = std::max(reserve->largest_, bytes);
+  if (pointer != nullptr || bytes > reserve->block_bytes_) return pointer;
+  for (void*& block : reserve->blocks_) {
+    if (block != nullptr) return std::exchange(block, nullptr);
+  }
+  return nullptr;
+}
+
+void HostReserve::free(void* pointer) noexcept { ::operator delete(pointer, host_alignment); }
+
+Memory::~Memory() {
+  if (allocator_ != nullptr && !abandoned_) vma::vmaDestroyAllocator(allocator_of(allocator_));
+}
+
+void Memory::close(bool abandon) noexcept {
+  abandoned_ = abandon;
+  retired_.clear();
+}
+
+Error Memory::open(const Context& context, bool staged, bool addresses) {
+  const Instance& instance = context.instance();
+  const VkPhysicalDevice physical = context.physical().handle;
   vma::VmaVulkanFunctions functions{};
-  functions.vkGetInstanceProcAddr = instance.get_instance_proc_addr;
-  functions.vkGetDeviceProcAddr = get_device_proc;
+  functions.vkGetPhysicalDeviceProperties = instance.table.vkGetPhysicalDeviceProperties;
+  functions.vkGetPhysicalDeviceMemoryProperties = instance.table.vkGetPhysicalDeviceMemoryProperties;
+  functions.vkGetPhysicalDeviceMemoryProperties2KHR = instance.table.vkGetPhysicalDeviceMemoryProperties2;
+#define BRONTES_USE(function) functions.function = context.vk().function;
+  BRONTES_USE(vkAllocateMemory)
+  BRONTES_USE(vkBindBufferMemory)
+  BRONTES_USE(vkBindImageMemory)
+  BRONTES_USE(vkCmdCopyBuffer)
+  BRONTES_USE(vkCreateBuffer)
+  BRONTES_USE(vkCreateImage)
+  BRONTES_USE(vkDestroyBuffer)
+  BRONTES_USE(vkDestroyImage)
+  BRONTES_USE(vkFlushMappedMemoryRanges)
+  BRONTES_USE(vkFreeMemory)
+  BRONTES_USE(vkGetBufferMemoryRequirements)
+  BRONTES_USE(vkGetImageMemoryRequirements)
+  BRONTES_USE(vkInvalidateMappedMemoryRanges)
+  BRONTES_USE(vkMapMemory)
+  BRONTES_USE(vkUnmapMemory)
+#undef BRONTES_USE
+  functions.vkBindBufferMemory2KHR = context.vk().vkBindBufferMemory2;
+  functions.vkBindImageMemory2KHR = context.vk().vkBindImageMemory2;
+  functions.vkGetBufferMemoryRequirements2KHR = context.vk().vkGetBufferMemoryRequirements2;
+  functions.vkGetImageMemoryRequirements2KHR = context.vk().vkGetImageMemoryRequirements2;
   vma::VmaAllocatorCreateInfo create{};
   create.physicalDevice = physical;
-  create.device = device;
+  create.device = context.device();
   create.instance = instance.handle;
   create.pVulkanFunctions = &functions;
   create.vulkanApiVersion = VK_API_VERSION_1_2;
   addresses_ = addresses;
-  if (addresses) create.flags = vma::VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
+  if (addresses) create.flags |= vma::VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
+  if (context.memory_budget()) create.flags |= vma::VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT;
   vma::VmaAllocator allocator = nullptr;
-  if (Error e = check(vma::vmaCreateAllocator(&create, &allocator), "vmaCreateAllocator")) return e;
+  {
+    const HostReserve::Use reserve(reserve_);
+    if (Error e = context.check(vma::vmaCreateAllocator(&create, &allocator), "vmaCreateAllocator")) return e;
+  }
   allocator_ = allocator;
 
   VkPhysicalDeviceMemoryProperties memory{};
   instance.table.vkGetPhysicalDeviceMemoryProperties(physical, &memory);
   mapped_types_ = staged ? 0 : find_mapped_types(memory);
   mapped_ = mapped_types_ != 0;
+  for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
+    if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
+    if (memory.memoryHeaps[i].size <= heap_bytes_) continue;
+    heap_ = i;
+    heap_bytes_ = memory.memoryHeaps[i].size;
+  }
 
   VkPhysicalDeviceMaintenance3Properties maintenance{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &maintenance};
@@ -102,13 +182,15 @@ Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> co
   (*made)->counted_ = true;
   ++live_buffers;
   live_bytes += bytes;
+  // Its deleter keeps the Context alive.
   return std::shared_ptr<Allocation>(made->release(), [owner = std::move(context)](Allocation* allocation) {
-    owner->memory().retire(std::unique_ptr<Allocation>(allocation));
+    retire(std::unique_ptr<Allocation>(allocation));
   });
 }
 
 Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint64_t bytes, MemoryUse use,
                                                      const char* name) {
+  if (Error e = context.usable()) return e;
   if (bytes > max_bytes_) {
     return Error(Errc::limit_exceeded, std::string(name) + ": " + std::to_string(bytes) +
                                            " bytes are more than this device gives in one piece, " +
@@ -153,10 +235,21 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   result->context_ = &context;
   vma::VmaAllocation block = nullptr;
   vma::VmaAllocationInfo info{};
-  const VkResult made =
-      vma::vmaCreateBuffer(allocator_of(allocator_), &buffer, &create, &result->buffer_, &block, &info);
+  auto make = [&] {
+    const HostReserve::Use reserve(reserve_);
+    return context.note(
+        vma::vmaCreateBuffer(allocator_of(allocator_), &buffer, &create, &result->buffer_, &block, &info));
+  };
+  collect(context);
+  VkResult made = make();
+  if (made == VK_ERROR_OUT_OF_DEVICE_MEMORY || made == VK_ERROR_OUT_OF_HOST_MEMORY ||
+      made == VK_ERROR_TOO_MANY_OBJECTS) {
+    reclaim(context);
+    made = make();
+  }
   if (Error e = check(made, "vmaCreateBuffer")) {
-    e.message = std::string(name) + ": no memory for " + std::to_string(bytes) + " bytes: " + e.message;
+    e.message =
+        std::string(name) + ": no memory for " + std::to_string(bytes) + " bytes; " + what_is_left() + ": " + e.message;
     return e;
   }
   result->block_ = block;
@@ -170,31 +263,77 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   }
   context.set_name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(result->buffer_), name);
   ++allocations;
-  collect();
   return result;
 }
 
-void Memory::retire(std::unique_ptr<Allocation> allocation) {
-  if (allocation->context_->queue().reached(allocation->last_use)) return;
-  std::lock_guard lock(retired_mutex_);
-  retired_.push_back(std::move(allocation));
+std::string Memory::what_is_left() const {
+  std::array<vma::VmaBudget, VK_MAX_MEMORY_HEAPS> budgets{};
+  vma::vmaGetHeapBudgets(allocator_of(allocator_), budgets.data());
+  const vma::VmaBudget& budget = budgets[heap_];
+  const std::uint64_t left = budget.budget > budget.usage ? budget.budget - budget.usage : 0;
+  return "of " + std::to_string(heap_bytes_) + " bytes of device memory about " + std::to_string(left) +
+         " are left, and " + std::to_string(live_bytes) + " are in buffers of this Device";
 }
 
-void Memory::collect() {
-  std::lock_guard lock(retired_mutex_);
-  std::erase_if(retired_, [](const auto& a) { return a->context_->queue().reached(a->last_use); });
+void Memory::retire(std::unique_ptr<Allocation> allocation) noexcept {
+  const Context& context = *allocation->context_;
+  Memory& self = allocation->context_->memory();
+  if (context.abandoned() || allocation->context_->queue().reached(allocation->last_use)) return;
+  std::lock_guard lock(self.retired_mutex_);
+  self.retired_.put(std::move(allocation));
 }
 
-void Memory::clear() {
-  std::lock_guard lock(retired_mutex_);
-  retired_.clear();
+void Memory::collect(Context& context) noexcept {
+  // Destroyed outside of the lock.
+  for (;;) {
+    std::unique_ptr<Allocation> done;
+    {
+      std::lock_guard lock(retired_mutex_);
+      done = retired_.take([&](const Allocation& a) { return context.queue().reached(a.last_use); });
+    }
+    if (!done) return;
+  }
+}
+
+void Memory::reclaim(Context& context) {
+  {
+    std::lock_guard lock(reclaimers_mutex_);
+    for (Reclaimer* reclaimer : reclaimers_) reclaimer->reclaim();
+  }
+  // Work in flight holds on to what was set aside; it will be done soon.
+  std::uint64_t last_use = 0;
+  {
+    std::lock_guard lock(retired_mutex_);
+    retired_.take([&](const Allocation& a) {
+      last_use = std::max(last_use, a.last_use.load());
+      return false;
+    });
+  }
+  static_cast<void>(context.queue().wait(last_use));
+  collect(context);
+}
+
+void Memory::add(const Context& context, Reclaimer& reclaimer) {
+  if (context.abandoned()) return;
+  std::lock_guard lock(reclaimers_mutex_);
+  reclaimers_.push_back(&reclaimer);
+}
+
+void Memory::remove(const Context& context, Reclaimer& reclaimer) noexcept {
+  if (context.abandoned()) return;
+  std::lock_guard lock(reclaimers_mutex_);
+  std::erase(reclaimers_, &reclaimer);
 }
 
 Allocation::~Allocation() {
   if (buffer_ == VK_NULL_HANDLE) return;
   Memory& memory = context_->memory();
-  views_.clear();
-  vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
+  if (context_->abandoned()) {
+    for (auto& [range, view] : views_) view.release();
+  } else {
+    views_.clear();
+    vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
+  }
   if (!counted_) return;
   --memory.live_buffers;
   memory.live_bytes -= bytes_;
@@ -202,7 +341,7 @@ Allocation::~Allocation() {
 
 Result<VkBufferView> Allocation::view(std::uint64_t offset, std::uint64_t bytes) {
   std::lock_guard lock(views_mutex_);
-  BufferView& known = views_[{offset, bytes}];
+  BufferView& known = views_[{offset, bytes}];  // stays empty where making it fails
   if (known) return known.get();
   VkBufferViewCreateInfo create{VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO};
   create.buffer = buffer_;
@@ -211,21 +350,21 @@ Result<VkBufferView> Allocation::view(std::uint64_t offset, std::uint64_t bytes)
   create.range = bytes;
   VkBufferView view = VK_NULL_HANDLE;
   const VkResult made = context_->vk().vkCreateBufferView(context_->device(), &create, nullptr, &view);
-  if (Error e = check(made, "vkCreateBufferView")) return e;
+  if (Error e = context_->check(made, "vkCreateBufferView")) return e;
   known = BufferView(context_->device(), context_->vk(), view);
   context_->set_name(VK_OBJECT_TYPE_BUFFER_VIEW, reinterpret_cast<std::uint64_t>(view), "brontes texels");
   return view;
 }
 
 Error Allocation::flush(std::uint64_t offset, std::uint64_t bytes) const {
-  return check(vma::vmaFlushAllocation(allocator_of(context_->memory().allocator_), block_of(block_), offset, bytes),
-               "vmaFlushAllocation");
+  const auto allocator = allocator_of(context_->memory().allocator_);
+  return context_->check(vma::vmaFlushAllocation(allocator, block_of(block_), offset, bytes), "vmaFlushAllocation");
 }
 
 Error Allocation::invalidate(std::uint64_t offset, std::uint64_t bytes) const {
-  return check(
-      vma::vmaInvalidateAllocation(allocator_of(context_->memory().allocator_), block_of(block_), offset, bytes),
-      "vmaInvalidateAllocation");
+  const auto allocator = allocator_of(context_->memory().allocator_);
+  return context_->check(vma::vmaInvalidateAllocation(allocator, block_of(block_), offset, bytes),
+                         "vmaInvalidateAllocation");
 }
 
 }  // namespace brontes::vk

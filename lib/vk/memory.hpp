@@ -3,14 +3,18 @@
 
 #include "vk/handle.hpp"
 #include "vk/loader.hpp"
+#include "vk/shelf.hpp"
 
 #include <brontes/error.hpp>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,6 +27,16 @@ enum class MemoryUse : std::uint8_t {
   upload,    ///< the host writes, the device copies from it
   readback,  ///< the device copies into it, the host reads
   uniform,   ///< the host writes, kernels read it as uniform buffers
+};
+
+/// Somebody who keeps memory for later and can do without it.
+class Reclaimer {
+ public:
+  /// Lets go of it, from any thread, when an allocation has failed. What is in use right now stays.
+  virtual void reclaim() noexcept = 0;
+
+ protected:
+  ~Reclaimer() = default;
 };
 
 /// A VkBuffer with memory. Shared ones are destroyed when the last owner lets go, or, while work in flight uses
@@ -64,6 +78,41 @@ class Allocation {
   VkDeviceAddress address_ = 0;
   std::mutex views_mutex_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, BufferView> views_;  // by offset and bytes
+
+ public:
+  std::unique_ptr<Allocation> next;  // among those set aside
+};
+
+/// Host memory for the allocator, which takes a failure to get any for a bug. Each of its calls begins with some in
+/// reserve, which stands in where none is to be had meanwhile: a call then fails before it begins or not at all.
+class HostReserve {
+ public:
+  HostReserve() = default;
+  ~HostReserve();
+  HostReserve(const HostReserve&) = delete;
+  HostReserve& operator=(const HostReserve&) = delete;
+
+  /// While it lives, what the allocator asks for on this thread may come out of the reserve. One at a time.
+  class Use {
+   public:
+    /// Throws std::bad_alloc when the reserve cannot be filled.
+    explicit Use(HostReserve& reserve);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  static void* allocate(std::size_t bytes) noexcept;
+  static void free(void* pointer) noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::array<void*, 12> blocks_{};  // more than one call takes
+  std::size_t block_bytes_ = 0;
+  std::size_t largest_ = 128 << 10;  // what was ever asked for; the allocator's own blocks grow by half
 };
 
 /// The allocator of one device.
@@ -76,23 +125,25 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  Error open(const Instance& instance, VkPhysicalDevice physical, VkDevice device,
-             PFN_vkGetDeviceProcAddr get_device_proc, bool staged, bool addresses);
+  Error open(const Context& context, bool staged, bool addresses);
+  /// Destroys all that was set aside. Only when no work is in flight, or to leave everything alone from now on: then
+  /// not even the allocator is destroyed.
+  void close(bool abandon) noexcept;
 
   /// True when MemoryUse::device is mapped.
   bool mapped() const noexcept { return mapped_; }
   std::uint64_t max_bytes() const noexcept { return max_bytes_; }
 
+  /// Where there is not enough, reclaimers let go of theirs first.
   Result<std::shared_ptr<Allocation>> allocate(std::shared_ptr<Context> context, std::uint64_t bytes, MemoryUse use,
                                                const char* name);
   /// For the Context itself, which it must not keep alive: the owner sees to it that no work is in flight when it goes.
   /// Not among the live ones, which are what users hold.
   Result<std::unique_ptr<Allocation>> allocate(Context& context, std::uint64_t bytes, MemoryUse use, const char* name);
 
-  /// Destroys what was set aside and is not in use any more.
-  void collect();
-  /// Destroys all that was set aside. Only when no work is in flight.
-  void clear();
+  /// Nothing happens in a forked process: there a thread that does not exist may have the list.
+  void add(const Context& context, Reclaimer& reclaimer);
+  void remove(const Context& context, Reclaimer& reclaimer) noexcept;
 
   std::atomic<std::uint64_t> allocations{0};
   std::atomic<std::uint64_t> live_buffers{0};
@@ -100,15 +151,26 @@ class Memory {
 
  private:
   friend class Allocation;
-  void retire(std::unique_ptr<Allocation> allocation);
+  /// Destroys it, or sets it aside while it is in use.
+  static void retire(std::unique_ptr<Allocation> allocation) noexcept;
+  /// Destroys what was set aside and is not in use any more.
+  void collect(Context& context) noexcept;
+  void reclaim(Context& context);
+  std::string what_is_left() const;
 
+  HostReserve reserve_;
   void* allocator_ = nullptr;  // VmaAllocator
+  bool abandoned_ = false;
   bool mapped_ = false;
   bool addresses_ = false;
   std::uint32_t mapped_types_ = 0;
+  std::uint32_t heap_ = 0;  // the one that MemoryUse::device comes from
+  std::uint64_t heap_bytes_ = 0;
   std::uint64_t max_bytes_ = 0;
   std::mutex retired_mutex_;
-  std::vector<std::unique_ptr<Allocation>> retired_;
+  Shelf<Allocation> retired_;
+  std::mutex reclaimers_mutex_;
+  std::vector<Reclaimer*> reclaimers_;
 };
 
 }  // namespace brontes::vk

@@ -1,10 +1,10 @@
 #include "vk/physical_device.hpp"
 
+#include "util/hex.hpp"
 #include "vk/result.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -34,16 +34,6 @@ int rank_of(DeviceType type) {
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-std::string hex(const std::array<std::uint8_t, 16>& bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (std::uint8_t b : bytes) {
-    text += digits[b >> 4];
-    text += digits[b & 15];
-  }
   return text;
 }
 
@@ -112,7 +102,8 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
     return device;
   }
 
-  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, &floats};
   VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, &subgroup};
   VkPhysicalDeviceIDProperties ids{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, &driver};
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &ids};
@@ -122,6 +113,13 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
       VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT;
   device.subgroup_operations = (subgroup.supportedOperations & needed) == needed &&
                                (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  if ((subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0) {
+    device.subgroup_features = subgroup.supportedOperations;
+  }
+  // SwiftShader has them too, but everything takes twice as long then, and what is `precise` keeps special values
+  // there.
+  device.float_controls =
+      floats.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE && driver.driverID != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
   info.driver = driver.driverName;
   if (driver.driverInfo[0] != '\0') info.driver += std::string(" ") + driver.driverInfo;
   device.driver_id = driver.driverID;
@@ -134,6 +132,11 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &addresses};
   instance.table.vkGetPhysicalDeviceFeatures2(handle, &features);
   device.pointers = addresses.bufferDeviceAddress == VK_TRUE && features.features.shaderInt64 == VK_TRUE;
+
+  const auto extensions = enumerate<VkExtensionProperties>([&](std::uint32_t* count, VkExtensionProperties* items) {
+    return instance.table.vkEnumerateDeviceExtensionProperties(handle, nullptr, count, items);
+  });
+  device.memory_budget = has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
 
   const auto family = compute_family(queue_families(instance, handle));
   if (!family) {
@@ -148,13 +151,11 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
 }
 
 Result<std::vector<PhysicalDevice>> describe_all(const Instance& instance) {
-  std::uint32_t count = 0;
-  VkResult result = instance.table.vkEnumeratePhysicalDevices(instance.handle, &count, nullptr);
-  std::vector<VkPhysicalDevice> handles(count);
-  if (result == VK_SUCCESS && count != 0) {
-    result = instance.table.vkEnumeratePhysicalDevices(instance.handle, &count, handles.data());
-    handles.resize(count);
-  }
+  std::vector<VkPhysicalDevice> handles;
+  const VkResult result = enumerate(handles, [&](std::uint32_t* count, VkPhysicalDevice* items) {
+    return instance.table.vkEnumeratePhysicalDevices(instance.handle, count, items);
+  });
+  std::erase(handles, VkPhysicalDevice{VK_NULL_HANDLE});
   if (result == VK_ERROR_INITIALIZATION_FAILED || (result >= 0 && handles.empty())) {
     return Error(Errc::no_driver, "the Vulkan loader found no working driver", result);
   }
@@ -189,7 +190,7 @@ Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::str
     std::string digits = lower(wish);
     digits.erase(std::remove(digits.begin(), digits.end(), '-'), digits.end());
     for (std::size_t i = 0; i < devices.size(); ++i) {
-      if (hex(devices[i].uuid) == digits) matches.push_back(i);
+      if (util::hex(devices[i].uuid) == digits) matches.push_back(i);
     }
   }
   if (matches.empty()) {
@@ -204,60 +205,16 @@ Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::str
                                     "\"; there are:" + describe_refusals(devices, allow_cpu));
 }
 
-namespace {
-
-// lavapipe before Mesa 25. Which release between 22 and 25 changed its ways is unknown, so all before 25 are
-// treated alike. Its driverVersion is always 1; driverInfo begins with "Mesa 25.0.7".
-bool old_lavapipe(const PhysicalDevice& device) {
-  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE) return false;
-  const std::size_t at = device.info.driver.find("Mesa ");
-  return at == std::string::npos || std::atoi(device.info.driver.c_str() + at + 5) < 25;
-}
-
-}  // namespace
-
-Result<plan::Access> choose_access(const PhysicalDevice& device, AccessMode wish) {
-  using kernels::AccessMode;
-  auto always = [](AccessMode mode) { return plan::Access{mode, mode}; };
-  switch (wish) {
-    case brontes::AccessMode::storage: return always(AccessMode::storage);
-    case brontes::AccessMode::texel: return always(AccessMode::texel);
-    case brontes::AccessMode::pointer:
-      if (device.pointers) return always(AccessMode::pointer);
-      return Error(Errc::unsupported,
-                   device.info.name + " lacks buffer device addresses or 64-bit integers in shaders");
-    case brontes::AccessMode::automatic: break;
-  }
-  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE) return always(AccessMode::storage);
-  if (old_lavapipe(device) || !device.pointers) return always(AccessMode::texel);
-  // By addresses an elementwise op moves 1.8 times as much; with texels the panels of a product go 1.4 times as fast.
-  return plan::Access{AccessMode::pointer, AccessMode::texel};
-}
-
-plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simulate) {
-  auto lowered = [](auto own, auto wish) { return wish == 0 ? own : std::min<decltype(own)>(own, wish); };
-  plan::Traits traits;
-  for (std::size_t i = 0; i < 3; ++i) {
-    traits.max_group_count[i] = lowered(device.info.max_group_count[i], simulate.max_group_count);
-  }
-  traits.max_group_invocations = lowered(device.info.max_group_invocations, simulate.max_group_invocations);
-  traits.max_shared_bytes = lowered(device.info.max_shared_bytes, simulate.max_shared_bytes);
-  // Ranges are bound in whole vec4s.
-  traits.max_storage_range = lowered(device.info.max_storage_range, simulate.max_storage_range) / 16 * 16;
-  // Reserved ranges end on this alignment, so it also has to hold a vec4.
-  traits.storage_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(
-      {16, device.limits.minStorageBufferOffsetAlignment, device.limits.minTexelBufferOffsetAlignment}));
-  traits.max_texel_elements = device.limits.maxTexelBufferElements;
-  traits.subgroup_size = std::max(1u, lowered(device.info.subgroup_size, simulate.subgroup_size));
-  traits.real_subgroup_size = std::max(1u, device.info.subgroup_size);
-  traits.subgroup_operations = device.subgroup_operations && !simulate.no_subgroup_operations;
-  // lavapipe of Mesa 22 makes a loop over lanes of each broadcast.
-  traits.broadcasts = !old_lavapipe(device);
-  traits.cpu = device.info.type == DeviceType::cpu;
-  // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not.
-  if (old_lavapipe(device)) traits.max_loop_iterations = 60000;
-  traits.max_loop_iterations = lowered(traits.max_loop_iterations, simulate.max_loop_iterations);
-  return traits;
+files::FileIdentity identity_of(const PhysicalDevice& device) {
+  files::FileIdentity identity;
+  identity.vendor_id = device.info.vendor_id;
+  identity.device_id = device.info.device_id;
+  identity.driver_id = static_cast<std::uint32_t>(device.driver_id);
+  identity.driver_version = device.info.driver_version;
+  identity.pipeline_cache_uuid = device.pipeline_cache_uuid;
+  identity.device_uuid = device.info.uuid;
+  identity.driver_uuid = device.driver_uuid;
+  return identity;
 }
 
 }  // namespace brontes::vk

@@ -1,13 +1,15 @@
 // Describing and choosing devices. Choosing is a pure function over descriptions.
 #pragma once
 
-#include "plan/traits.hpp"
+#include "files/keyed_file.hpp"
 #include "vk/loader.hpp"
 
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
 #include <brontes/tensor.hpp>
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,11 @@ struct PhysicalDevice {
   DeviceInfo info;
   std::uint32_t queue_family = 0;
   VkPhysicalDeviceLimits limits{};
-  bool pointers = false;             // buffer device addresses, and 64-bit integers to load by
-  bool subgroup_operations = false;  // basic, arithmetic and ballot, in compute
+  bool pointers = false;                         // buffer device addresses, and 64-bit integers to load by
+  bool subgroup_operations = false;              // basic, arithmetic and ballot, in compute
+  VkSubgroupFeatureFlags subgroup_features = 0;  // in compute
+  bool memory_budget = false;                    // VK_EXT_memory_budget
+  bool float_controls = false;                   // shaders can ask for NaN, infinities and signed zeros to be kept
   VkDriverId driver_id{};
   std::array<std::uint8_t, 16> driver_uuid{};
   std::array<std::uint8_t, 16> pipeline_cache_uuid{};
@@ -32,11 +37,7 @@ Result<std::vector<PhysicalDevice>> describe_all(const Instance& instance);
 /// The index of the device the options ask for. `wish` is DeviceOptions::select or BRONTES_DEVICE.
 Result<std::size_t> choose_device(Span<const DeviceInfo> devices, const std::string& wish, bool allow_cpu);
 
-/// How kernels reach memory: as wished, or in the way that is fastest with the driver. Errc::unsupported
-/// for addresses where the device has none.
-Result<plan::Access> choose_access(const PhysicalDevice& device, AccessMode wish);
-
-/// What planning may use: the device's own limits, lowered by the simulated ones, and known quirks.
-plan::Traits traits_of(const PhysicalDevice& device, const SimulatedLimits& simulate);
+/// What files that are good for this device and driver only are marked with.
+files::FileIdentity identity_of(const PhysicalDevice& device);
 
 }  // namespace brontes::vk

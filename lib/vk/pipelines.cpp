@@ -1,8 +1,11 @@
 #include "vk/pipelines.hpp"
 
-#include "specialize.hpp"
+#include "spirv/float_controls.hpp"
+#include "spirv/specialize.hpp"
 #include "vk/context.hpp"
 #include "vk/result.hpp"
+
+#include <algorithm>
 
 namespace brontes::vk {
 
@@ -20,13 +23,12 @@ Error Pipelines::open(const std::vector<std::uint8_t>& payload) {
   create.pInitialData = payload.data();
   VkPipelineCache cache = VK_NULL_HANDLE;
   const VkResult result = context_.vk().vkCreatePipelineCache(context_.device(), &create, nullptr, &cache);
-  if (Error e = check(result, "vkCreatePipelineCache")) return e;
+  if (Error e = context_.check(result, "vkCreatePipelineCache")) return e;
   cache_ = PipelineCache(context_.device(), context_.vk(), cache);
   return {};
 }
 
-Error Pipelines::make_kernel(kernels::Id id, kernels::AccessMode access, KernelObjects& objects) const {
-  const kernels::Kernel& kernel = kernels::get(id);
+Error Pipelines::make_kernel(const kernels::Kernel& kernel, kernels::AccessMode access, KernelObjects& objects) const {
   const DeviceTable& vk = context_.vk();
   const VkDevice device = context_.device();
 
@@ -43,8 +45,8 @@ Error Pipelines::make_kernel(kernels::Id id, kernels::AccessMode access, KernelO
   set_create.bindingCount = static_cast<std::uint32_t>(bindings.size());
   set_create.pBindings = bindings.data();
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
-  if (Error e = check(vk.vkCreateDescriptorSetLayout(device, &set_create, nullptr, &set_layout),
-                      "vkCreateDescriptorSetLayout")) {
+  if (Error e = context_.check(vk.vkCreateDescriptorSetLayout(device, &set_create, nullptr, &set_layout),
+                               "vkCreateDescriptorSetLayout")) {
     return e;
   }
   objects.set_layout = DescriptorSetLayout(device, vk, set_layout);
@@ -56,7 +58,8 @@ Error Pipelines::make_kernel(kernels::Id id, kernels::AccessMode access, KernelO
   layout_create.pushConstantRangeCount = kernel.push_bytes != 0 ? 1 : 0;
   layout_create.pPushConstantRanges = &push;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  if (Error e = check(vk.vkCreatePipelineLayout(device, &layout_create, nullptr, &layout), "vkCreatePipelineLayout")) {
+  if (Error e = context_.check(vk.vkCreatePipelineLayout(device, &layout_create, nullptr, &layout),
+                               "vkCreatePipelineLayout")) {
     return e;
   }
   objects.layout = PipelineLayout(device, vk, layout);
@@ -67,16 +70,22 @@ Error Pipelines::make_kernel(kernels::Id id, kernels::AccessMode access, KernelO
   return {};
 }
 
-Result<Pipeline> Pipelines::make_pipeline(const PipelineKey& key, const KernelObjects& objects) const {
-  const kernels::Kernel& kernel = kernels::get(key.kernel);
-  // Specialized here and not by the driver: not every driver folds specialization constants.
-  const auto words = kernels::specialize(kernel, {key.constants.data(), key.constants.size()}, key.access);
+Result<Pipeline> Pipelines::make_pipeline(const kernels::Kernel& kernel, const PipelineKey* key,
+                                          const KernelObjects& objects) const {
+  std::vector<std::uint32_t> words;
+  if (key == nullptr) {
+    words.assign(kernel.words().begin(), kernel.words().end());
+  } else {
+    // Specialized here and not by the driver: not every driver folds specialization constants.
+    words = spirv::specialize(kernel, {key->constants.data(), key->constants.size()}, key->access);
+    if (context_.float_controls()) spirv::preserve_special_values(words);
+  }
   VkShaderModuleCreateInfo module_create{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_create.codeSize = words.size() * sizeof(std::uint32_t);
   module_create.pCode = words.data();
   VkShaderModule module = VK_NULL_HANDLE;
-  if (Error e = check(context_.vk().vkCreateShaderModule(context_.device(), &module_create, nullptr, &module),
-                      "vkCreateShaderModule")) {
+  if (Error e = context_.check(context_.vk().vkCreateShaderModule(context_.device(), &module_create, nullptr, &module),
+                               "vkCreateShaderModule")) {
     return e;
   }
   const ShaderModule owned_module(context_.device(), context_.vk(), module);
@@ -85,32 +94,48 @@ Result<Pipeline> Pipelines::make_pipeline(const PipelineKey& key, const KernelOb
   create.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
   create.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   create.stage.module = module;
-  create.stage.pName = "main";
+  create.stage.pName = kernel.entry_point;
   create.layout = objects.layout.get();
   VkPipeline pipeline = VK_NULL_HANDLE;
   const VkResult result =
       context_.vk().vkCreateComputePipelines(context_.device(), cache_.get(), 1, &create, nullptr, &pipeline);
-  if (Error e = check(result, "vkCreateComputePipelines")) {
+  if (Error e = context_.check(result, "vkCreateComputePipelines")) {
     e.message = std::string("kernel ") + kernel.name + ": " + e.message;
     return e;
   }
+  Pipeline owned(context_.device(), context_.vk(), pipeline);
   const std::string name = std::string("brontes ") + kernel.name;
   context_.set_name(VK_OBJECT_TYPE_PIPELINE, reinterpret_cast<std::uint64_t>(pipeline), name.c_str());
-  return Pipeline(context_.device(), context_.vk(), pipeline);
+  return owned;
 }
 
-Result<Pipelines::Bound> Pipelines::get(kernels::Id id, kernels::AccessMode access, const std::uint32_t* constants,
+Result<Pipelines::Bound> Pipelines::bind(const kernels::Kernel& kernel, const PipelineKey* key,
+                                         const KernelObjects& objects, Entry& entry, std::uint64_t* created_here) {
+  std::lock_guard lock(entry.mutex);
+  if (!entry.pipeline) {
+    auto made = make_pipeline(kernel, key, objects);
+    if (!made) return made.error();
+    entry.pipeline = std::move(*made);
+    ++created;
+    if (created_here != nullptr) ++*created_here;
+  }
+  return Bound{entry.pipeline.get(), objects.layout.get(), objects.set_layout.get()};
+}
+
+Result<Pipelines::Bound> Pipelines::get(kernels::Ref of, kernels::AccessMode access, const std::uint32_t* constants,
                                         std::size_t constant_count, std::uint64_t* created_here) {
   ++requested;
-  KernelObjects& objects = kernels_[static_cast<std::size_t>(id)][static_cast<std::size_t>(access)];
+  const kernels::Kernel& kernel = of.kernel();
+  if (!of.is_library()) return get_user(kernel, created_here);
+  KernelObjects& objects = kernels_[of.index()][static_cast<std::size_t>(access)];
   {
     std::lock_guard lock(objects.mutex);
     if (!objects.layout) {
-      if (Error e = make_kernel(id, access, objects)) return e;
+      if (Error e = make_kernel(kernel, access, objects)) return e;
     }
   }
 
-  const PipelineKey key{id, access, {constants, constants + constant_count}};
+  const PipelineKey key{static_cast<kernels::Id>(of.index()), access, {constants, constants + constant_count}};
   std::shared_ptr<Entry> entry;
   {
     std::lock_guard lock(mutex_);
@@ -118,33 +143,62 @@ Result<Pipelines::Bound> Pipelines::get(kernels::Id id, kernels::AccessMode acce
     if (!slot) slot = std::make_shared<Entry>();
     entry = slot;
   }
-  std::lock_guard lock(entry->mutex);
-  if (!entry->pipeline) {
-    auto made = make_pipeline(key, objects);
-    if (!made) return made.error();
-    entry->pipeline = std::move(*made);
-    ++created;
-    if (created_here != nullptr) ++*created_here;
+  return bind(kernel, &key, objects, *entry, created_here);
+}
+
+Result<Pipelines::Bound> Pipelines::get_user(const kernels::Kernel& kernel, std::uint64_t* created_here) {
+  const kernels::View<std::uint32_t>& words = kernel.words();
+  // Bindings that nothing uses are not in the words any more.
+  std::vector<std::uint32_t> layout{kernel.push_bytes};
+  for (const kernels::Binding& b : kernel.bindings) layout.push_back(b.binding);
+  std::shared_ptr<UserEntry> user;
+  {
+    std::lock_guard lock(mutex_);
+    const auto [first, last] = user_entries_.equal_range(kernel.hash);
+    for (auto known = first; known != last && !user; ++known) {
+      const UserEntry& e = *known->second;
+      if (e.entry_point == kernel.entry_point && e.layout == layout &&
+          std::equal(e.words.begin(), e.words.end(), words.begin(), words.end())) {
+        user = known->second;
+      }
+    }
+    if (!user) {
+      user = std::make_shared<UserEntry>();
+      user->entry_point = kernel.entry_point;
+      user->words.assign(words.begin(), words.end());
+      user->layout = std::move(layout);
+      user_entries_.emplace(kernel.hash, user);
+    }
   }
-  return Bound{entry->pipeline.get(), objects.layout.get(), objects.set_layout.get()};
+  {
+    std::lock_guard lock(user->objects.mutex);
+    if (!user->objects.layout) {
+      if (Error e = make_kernel(kernel, kernels::AccessMode::storage, user->objects)) return e;
+    }
+  }
+  return bind(kernel, nullptr, user->objects, user->entry, created_here);
 }
 
 Result<std::vector<std::uint8_t>> Pipelines::cache_data() const {
+  if (Error e = context_.usable()) return e;
   const DeviceTable& vk = context_.vk();
   // The cache may grow between the two calls when other threads create pipelines.
-  for (;;) {
+  constexpr int most_attempts = 8;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
     std::size_t size = 0;
-    if (Error e = check(vk.vkGetPipelineCacheData(context_.device(), cache_.get(), &size, nullptr),
-                        "vkGetPipelineCacheData")) {
+    if (Error e = context_.check(vk.vkGetPipelineCacheData(context_.device(), cache_.get(), &size, nullptr),
+                                 "vkGetPipelineCacheData")) {
       return e;
     }
     std::vector<std::uint8_t> data(size);
     const VkResult result = vk.vkGetPipelineCacheData(context_.device(), cache_.get(), &size, data.data());
     if (result == VK_INCOMPLETE) continue;
-    if (Error e = check(result, "vkGetPipelineCacheData")) return e;
+    if (Error e = context_.check(result, "vkGetPipelineCacheData")) return e;
     data.resize(size);
     return data;
   }
+  return Error(Errc::vulkan, "vkGetPipelineCacheData: VK_INCOMPLETE " + std::to_string(most_attempts) + " times over",
+               VK_INCOMPLETE);
 }
 
 }  // namespace brontes::vk

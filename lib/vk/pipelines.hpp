@@ -55,7 +55,7 @@ class Pipelines {
     VkDescriptorSetLayout set_layout;
   };
   /// `created`, if given, is increased when this call was the one to create the pipeline.
-  Result<Bound> get(kernels::Id kernel, kernels::AccessMode access, const std::uint32_t* constants,
+  Result<Bound> get(kernels::Ref kernel, kernels::AccessMode access, const std::uint32_t* constants,
                     std::size_t constant_count, std::uint64_t* created = nullptr);
 
   /// The driver's cache, to be saved.
@@ -71,14 +71,28 @@ class Pipelines {
     std::mutex mutex;
     Pipeline pipeline;
   };
-  Error make_kernel(kernels::Id kernel, kernels::AccessMode access, KernelObjects& objects) const;
-  Result<Pipeline> make_pipeline(const PipelineKey& key, const KernelObjects& objects) const;
+  /// Of a kernel that is not the library's, found by its contents: whoever made it may be gone.
+  struct UserEntry {
+    std::string entry_point;
+    std::vector<std::uint32_t> words;
+    std::vector<std::uint32_t> layout;  // bytes of push constants, and binding numbers
+    KernelObjects objects;
+    Entry entry;
+  };
+  Result<Bound> get_user(const kernels::Kernel& kernel, std::uint64_t* created_here);
+  Result<Bound> bind(const kernels::Kernel& kernel, const PipelineKey* key, const KernelObjects& objects, Entry& entry,
+                     std::uint64_t* created_here);
+  Error make_kernel(const kernels::Kernel& kernel, kernels::AccessMode access, KernelObjects& objects) const;
+  /// Specialized by the key; without one, the module is taken as it is.
+  Result<Pipeline> make_pipeline(const kernels::Kernel& kernel, const PipelineKey* key,
+                                 const KernelObjects& objects) const;
 
   const Context& context_;
   PipelineCache cache_;
   std::array<std::array<KernelObjects, kernels::access_modes>, kernels::count> kernels_;
   std::mutex mutex_;
   std::map<PipelineKey, std::shared_ptr<Entry>> entries_;
+  std::multimap<std::uint64_t, std::shared_ptr<UserEntry>> user_entries_;  // by hash
 };
 
 }  // namespace brontes::vk

@@ -4,6 +4,7 @@
 
 #include "vk/handle.hpp"
 #include "vk/memory.hpp"
+#include "vk/shelf.hpp"
 
 #include <brontes/error.hpp>
 
@@ -15,11 +16,14 @@
 namespace brontes::vk {
 
 class Context;
+class Recycler;
 
 struct CommandSlot {
   CommandPool pool;
   VkCommandBuffer buffer = VK_NULL_HANDLE;
   std::uint64_t last_use = 0;  // timeline value
+  Recycler* recycler = nullptr;
+  std::unique_ptr<CommandSlot> next;  // on the recycler's shelf
 };
 
 struct DescriptorNeeds {
@@ -38,7 +42,20 @@ struct DescriptorSlot {
   DescriptorNeeds room;
   std::unique_ptr<Allocation> addresses;  // tables for room.uniform, address_stride() apart; null for none
   std::uint64_t last_use = 0;             // timeline value
+  Recycler* recycler = nullptr;
+  std::unique_ptr<DescriptorSlot> next;  // on the recycler's shelf
 };
+
+/// Gives a slot back to its recycler.
+struct GiveBack {
+  void operator()(CommandSlot* slot) const noexcept;
+  void operator()(DescriptorSlot* slot) const noexcept;
+};
+
+/// Slots go back when their owner does, also while work that uses them is in flight: none is taken again before its
+/// last use is over.
+using Commands = std::unique_ptr<CommandSlot, GiveBack>;
+using Descriptors = std::unique_ptr<DescriptorSlot, GiveBack>;
 
 /// Bytes from one dispatch's table of addresses to the next one's.
 std::uint64_t address_stride(const Context& context) noexcept;
@@ -49,24 +66,21 @@ class Recycler {
   explicit Recycler(Context& context) : context_(context) {}
 
   /// An empty command buffer.
-  Result<CommandSlot> take_commands();
+  Result<Commands> take_commands();
   /// A pool with at least this much room. Adds to `allocations` what memory it took.
-  Result<DescriptorSlot> take_descriptors(const DescriptorNeeds& needs, std::uint64_t* allocations);
-
-  /// Also for work in flight: a slot is not taken again before its last use is over.
-  void give(CommandSlot slot);
-  void give(DescriptorSlot slot);
+  Result<Descriptors> take_descriptors(const DescriptorNeeds& needs, std::uint64_t* allocations);
 
  private:
+  friend struct GiveBack;
   template <class Slot, class Fits>
-  Slot take(std::vector<Slot>& idle, Fits fits);
+  std::unique_ptr<Slot, GiveBack> take(Shelf<Slot>& idle, Fits fits);
   template <class Slot>
-  void put(std::vector<Slot>& idle, Slot slot);
+  void put(Shelf<Slot>& idle, std::unique_ptr<Slot> slot) noexcept;
 
   Context& context_;
   std::mutex mutex_;
-  std::vector<CommandSlot> commands_;
-  std::vector<DescriptorSlot> descriptors_;
+  Shelf<CommandSlot> commands_;
+  Shelf<DescriptorSlot> descriptors_;
 };
 
 }  // namespace brontes::vk

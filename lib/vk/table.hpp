@@ -10,15 +10,17 @@
   X(vkEnumerateInstanceLayerProperties)     \
   X(vkEnumerateInstanceVersion)
 
-#define BRONTES_INSTANCE_FUNCTIONS(X)    \
-  X(vkCreateDevice)                      \
-  X(vkDestroyInstance)                   \
-  X(vkEnumeratePhysicalDevices)          \
-  X(vkGetDeviceProcAddr)                 \
-  X(vkGetPhysicalDeviceFeatures2)        \
-  X(vkGetPhysicalDeviceMemoryProperties) \
-  X(vkGetPhysicalDeviceProperties)       \
-  X(vkGetPhysicalDeviceProperties2)      \
+#define BRONTES_INSTANCE_FUNCTIONS(X)     \
+  X(vkCreateDevice)                       \
+  X(vkDestroyInstance)                    \
+  X(vkEnumerateDeviceExtensionProperties) \
+  X(vkEnumeratePhysicalDevices)           \
+  X(vkGetDeviceProcAddr)                  \
+  X(vkGetPhysicalDeviceFeatures2)         \
+  X(vkGetPhysicalDeviceMemoryProperties)  \
+  X(vkGetPhysicalDeviceMemoryProperties2) \
+  X(vkGetPhysicalDeviceProperties)        \
+  X(vkGetPhysicalDeviceProperties2)       \
   X(vkGetPhysicalDeviceQueueFamilyProperties)
 
 // Null where the extension is not enabled.
@@ -27,10 +29,16 @@
   X(vkDestroyDebugUtilsMessengerEXT)            \
   X(vkSetDebugUtilsObjectNameEXT)
 
+// Those for images are never called: the allocator (memory.cpp) asks for them.
 #define BRONTES_DEVICE_FUNCTIONS(X) \
   X(vkAllocateCommandBuffers)       \
   X(vkAllocateDescriptorSets)       \
+  X(vkAllocateMemory)               \
   X(vkBeginCommandBuffer)           \
+  X(vkBindBufferMemory)             \
+  X(vkBindBufferMemory2)            \
+  X(vkBindImageMemory)              \
+  X(vkBindImageMemory2)             \
   X(vkCmdBindDescriptorSets)        \
   X(vkCmdBindPipeline)              \
   X(vkCmdCopyBuffer)                \
@@ -38,34 +46,47 @@
   X(vkCmdFillBuffer)                \
   X(vkCmdPipelineBarrier)           \
   X(vkCmdPushConstants)             \
+  X(vkCreateBuffer)                 \
   X(vkCreateBufferView)             \
   X(vkCreateCommandPool)            \
   X(vkCreateComputePipelines)       \
   X(vkCreateDescriptorPool)         \
   X(vkCreateDescriptorSetLayout)    \
+  X(vkCreateImage)                  \
   X(vkCreatePipelineCache)          \
   X(vkCreatePipelineLayout)         \
   X(vkCreateSemaphore)              \
   X(vkCreateShaderModule)           \
+  X(vkDestroyBuffer)                \
   X(vkDestroyBufferView)            \
   X(vkDestroyCommandPool)           \
   X(vkDestroyDescriptorPool)        \
   X(vkDestroyDescriptorSetLayout)   \
   X(vkDestroyDevice)                \
+  X(vkDestroyImage)                 \
   X(vkDestroyPipeline)              \
   X(vkDestroyPipelineCache)         \
   X(vkDestroyPipelineLayout)        \
   X(vkDestroySemaphore)             \
   X(vkDestroyShaderModule)          \
-  X(vkDeviceWaitIdle)               \
   X(vkEndCommandBuffer)             \
+  X(vkFlushMappedMemoryRanges)      \
+  X(vkFreeMemory)                   \
   X(vkGetBufferDeviceAddress)       \
+  X(vkGetBufferMemoryRequirements)  \
+  X(vkGetBufferMemoryRequirements2) \
   X(vkGetDeviceQueue)               \
+  X(vkGetImageMemoryRequirements)   \
+  X(vkGetImageMemoryRequirements2)  \
   X(vkGetPipelineCacheData)         \
   X(vkGetSemaphoreCounterValue)     \
+  X(vkInvalidateMappedMemoryRanges) \
+  X(vkMapMemory)                    \
   X(vkQueueSubmit)                  \
+  X(vkQueueWaitIdle)                \
   X(vkResetCommandPool)             \
   X(vkResetDescriptorPool)          \
+  X(vkUnmapMemory)                  \
   X(vkUpdateDescriptorSets)         \
   X(vkWaitSemaphores)
 

@@ -125,7 +125,9 @@ void unpack(DType type, const std::byte* device, std::uint64_t rows, std::uint64
     for (std::uint64_t k = 0; k < columns; ++k, ++out) {
       const std::uint64_t block = k / block_length;
       switch (type) {
-        case DType::f32: *out = std::bit_cast<float>(load_word(row, k)); break;
+        case DType::f32:
+        case DType::i32:  // of no weight
+        case DType::mask: *out = std::bit_cast<float>(load_word(row, k)); break;
         case DType::f16: *out = from_f16(half(row, k)); break;
         case DType::bf16: *out = from_bf16(half(row, k)); break;
         case DType::q8_0: {

@@ -39,7 +39,9 @@ constexpr DeviceLayout device_layout(DType type, std::uint64_t rows, std::uint64
   constexpr auto round_up = [](std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; };
   DeviceLayout layout;
   switch (type) {
-    case DType::f32: layout.row_words = columns; break;
+    case DType::f32:
+    case DType::i32:  // of no weight
+    case DType::mask: layout.row_words = columns; break;
     case DType::f16:
     case DType::bf16: layout.row_words = columns / 8 * 4 + (columns % 8 != 0 ? 4 : 0); break;
     case DType::q8_0: layout.row_words = columns / 4; break;

@@ -216,7 +216,9 @@ Error check_stored(DType type, const std::byte* in, std::uint64_t rows, std::uin
 void encode(DType type, const float* in, std::uint64_t count, std::byte* out) {
   if (count == 0) return;
   switch (type) {
-    case DType::f32: std::memcpy(out, in, count * sizeof(float)); return;
+    case DType::f32:
+    case DType::i32:  // of no weight
+    case DType::mask: std::memcpy(out, in, count * sizeof(float)); return;
     case DType::f16: convert<float, std::uint16_t>(in, count, out, [](float value) { return to_f16(value); }); return;
     case DType::bf16: convert<float, std::uint16_t>(in, count, out, [](float value) { return to_bf16(value); }); return;
     case DType::q8_0: encode_q8_0(in, count / lanes, out); return;
@@ -227,7 +229,9 @@ void encode(DType type, const float* in, std::uint64_t count, std::byte* out) {
 void decode(DType type, const std::byte* in, std::uint64_t count, float* out) {
   if (count == 0) return;
   switch (type) {
-    case DType::f32: std::memcpy(out, in, count * sizeof(float)); return;
+    case DType::f32:
+    case DType::i32:  // of no weight
+    case DType::mask: std::memcpy(out, in, count * sizeof(float)); return;
     case DType::f16:
       convert<std::uint16_t, float>(in, count, out, [](std::uint16_t half) { return from_f16(half); });
       return;
@@ -244,7 +248,9 @@ double error_bound(DType type, double largest) noexcept {
   // Of an f16 scale that stands for `steps` steps.
   const auto scale_error = [largest](double steps) { return std::max(largest * 0x1p-11, steps * 0x1p-25); };
   switch (type) {
-    case DType::f32: return 0;
+    case DType::f32:
+    case DType::i32:  // of no weight
+    case DType::mask: return 0;
     case DType::f16: return largest < 65520 ? std::max(largest * 0x1p-11, 0x1p-25) : overflow;
     case DType::bf16: return largest < 0x1.ffp127 ? std::max(largest * 0x1p-8, 0x1p-134) : overflow;
     case DType::q8_0: return largest < 127 * 65520.0 ? largest / 254 + scale_error(127) + largest * 0x1p-21 : overflow;

@@ -6,6 +6,7 @@
 #include <brontes/buffer.hpp>
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
+#include <brontes/kernel.hpp>
 #include <brontes/matmul.hpp>
 #include <brontes/matmul_cache.hpp>
 #include <brontes/ops.hpp>

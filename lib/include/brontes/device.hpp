@@ -16,8 +16,8 @@
 
 namespace brontes {
 
-namespace vk {
-class Context;
+namespace engine {
+class Engine;
 }
 
 enum class DeviceType : std::uint8_t { other, integrated_gpu, discrete_gpu, virtual_gpu, cpu };
@@ -33,8 +33,8 @@ using MessageCallback = std::function<void(Severity severity, const std::string&
 
 enum class Toggle : std::uint8_t { automatic, off, on };
 
-/// Pretend that the device can do less than it can, to walk the paths of smaller devices in a test.
-/// Zero and false leave the device's own value; values above it have no effect.
+/// Lowers a device's limits, to test the code paths of smaller devices.
+/// Zero and false keep the device's own value; values above it have no effect.
 struct SimulatedLimits {
   std::uint32_t max_group_count = 0;        ///< workgroups per axis of one dispatch
   std::uint32_t max_group_invocations = 0;  ///< invocations of one workgroup; at least 1
@@ -43,15 +43,16 @@ struct SimulatedLimits {
   std::uint32_t max_loop_iterations = 0;    ///< loop iterations of one invocation
   std::uint32_t subgroup_size = 0;          ///< invocations of one subgroup
   bool no_subgroup_operations = false;      ///< no arithmetic or ballots within a subgroup
+  bool no_float_controls = false;           ///< shaders cannot ask for NaN and infinities to be kept
   bool staged_memory = false;               ///< no mapped device memory: everything goes through staging
 };
 
-/// How kernels reach memory, where they can choose. A matter of speed alone.
+/// How kernels access memory. Affects speed only, never results.
 enum class AccessMode : std::uint8_t {
-  automatic,  ///< what tune_matmul() found to be the fastest, else what is so with the driver as far as is known
+  automatic,  ///< the mode tune_matmul() found fastest; otherwise the fastest mode known for this driver
   storage,    ///< storage buffers: right for every GPU
   texel,      ///< inputs through uniform texel buffers: much faster with lavapipe before Mesa 25
-  pointer,    ///< buffer device addresses: the fastest with later lavapipe, but for some products
+  pointer,    ///< buffer device addresses: the fastest with later lavapipe, except for some products
 };
 
 /// "storage", "texel" and so on. Never null.
@@ -67,15 +68,15 @@ struct DeviceOptions {
   bool allow_cpu = true;
 
   /// The Khronos validation layer with synchronization validation. Automatic: the environment
-  /// variable BRONTES_VALIDATION (0 or 1), else the build option `validation`. Asked for and not
+  /// variable BRONTES_VALIDATION (0 or 1), otherwise the build option `validation`. If the layer is not
   /// installed: Errc::unsupported when `on`, a note when automatic.
   Toggle validation = Toggle::automatic;
 
   /// Empty: validation messages go to stderr and notes are dropped.
   MessageCallback on_message;
 
-  /// Distinct fused programs that this device will build pipelines for. Further ones run unfused, as
-  /// single ops, so that a program which never repeats itself does not compile forever.
+  /// How many distinct fused programs this device builds pipelines for. Further ones run unfused, as
+  /// single ops, so that an application that never repeats itself does not keep compiling.
   std::size_t max_fused_programs = 256;
 
   /// `pointer` on a device without bufferDeviceAddress or shaderInt64: Errc::unsupported.
@@ -108,24 +109,31 @@ struct DeviceInfo {
   /// Device memory is host-visible and cached, so uploads and reads need no staging copy. Known for
   /// an open Device only.
   bool mapped_memory = false;
-  /// How kernels reach memory; some products go another way where that is known to be faster with the driver and
-  /// nobody asked for one. Known for an open Device only.
+  /// How kernels access memory. With AccessMode::automatic some products use another mode that is faster on this
+  /// driver. Known for an open Device only.
   AccessMode access = AccessMode::automatic;
 };
 
 /// Counts since the device was opened. Exact.
 struct DeviceStats {
   std::uint64_t pipelines_created = 0;    ///< VkPipeline objects; at most one per kernel and specialization
-  std::uint64_t pipelines_requested = 0;  ///< how often a pipeline was asked for
-  std::uint64_t submits = 0;              ///< vkQueueSubmit calls
-  std::uint64_t allocations = 0;          ///< device memory blocks asked for, ever
-  std::uint64_t live_buffers = 0;  ///< VkBuffer objects now alive, but for small ones the Device keeps for itself
-  std::uint64_t live_bytes = 0;    ///< their bytes
+  std::uint64_t pipelines_requested = 0;  ///< pipeline lookups
+  std::uint64_t submits = 0;              ///< command buffers submitted
+  std::uint64_t allocations = 0;          ///< device memory blocks allocated so far
+  std::uint64_t live_buffers = 0;         ///< VkBuffer objects alive now, except small ones the Device keeps for itself
+  std::uint64_t live_bytes = 0;           ///< their bytes
 };
 
 /// A Vulkan device, its queue, memory and pipelines.
 ///
 /// Batches and Buffers keep what they need of it alive, so objects may be destroyed in any order.
+///
+/// **When the device is lost** (Errc::device_lost), every later call that needs it fails with the same code at once.
+/// Destroy its objects, in any order, and open a new Device; data that was only on the device is gone.
+///
+/// **After fork()** the child must not use the parent's Device: its calls fail with Errc::device_lost, and destroying
+/// its objects does nothing. Fork before opening a Device, or exec after: whether a child can open one of its own is up
+/// to the driver.
 ///
 /// Thread-safety: every method may be called from any thread at any time.
 class BRONTES_API Device {
@@ -145,7 +153,7 @@ class BRONTES_API Device {
   const DeviceInfo& info() const noexcept;
   DeviceStats stats() const noexcept;
 
-  /// What became of the pipeline-cache file at open.
+  /// Whether the pipeline-cache file was loaded when the Device was opened.
   PipelineCacheStatus pipeline_cache() const;
   /// Writes the pipeline cache now. Errc::io when the file cannot be written, Errc::invalid_argument
   /// when the cache is off.
@@ -156,8 +164,8 @@ class BRONTES_API Device {
 
  private:
   friend struct DeviceAccess;
-  explicit Device(std::shared_ptr<vk::Context> context) noexcept;
-  std::shared_ptr<vk::Context> context_;
+  explicit Device(std::shared_ptr<engine::Engine> engine) noexcept;
+  std::shared_ptr<engine::Engine> engine_;
 };
 
 }  // namespace brontes

@@ -26,6 +26,7 @@ enum class Errc : std::uint8_t {
   empty_input,       ///< no data where an op needs at least one element
   null_data,         ///< a null pointer with a size that is not zero
   shape_mismatch,    ///< the operands' shapes, or data and shape, do not fit each other
+  type_mismatch,     ///< the operands' types, or a value and host data, do not fit each other or the op
   size_overflow,     ///< a size that does not fit in 64 bits
   limit_exceeded,    ///< larger than this device can do; the message names the limit
   not_found,         ///< no weight has that name
@@ -45,7 +46,7 @@ enum class Errc : std::uint8_t {
 
   // Running.
   out_of_memory,  ///< host or device memory is exhausted
-  device_lost,    ///< the driver reset or lost the device; open a new Device
+  device_lost,    ///< the driver reset or lost the device, or the process was forked; open a new Device
   timeout,        ///< the wait ended before the work did
   unsupported,    ///< the device or driver lacks something that was asked for
   io,             ///< a file could not be read or written
@@ -56,6 +57,10 @@ enum class Errc : std::uint8_t {
 BRONTES_API const char* to_string(Errc code) noexcept;
 
 /// Success, or one failure with its reason.
+///
+/// No call of the library throws. One that runs out of host memory returns Errc::out_of_memory (a recording call of
+/// Batch makes it the batch's error); the few that return a plain value, such as names() or dump(), return an empty
+/// one. A call that failed has changed nothing, except where its own documentation says so.
 ///
 /// Converts to true when there IS an error, so the usual form is
 ///
@@ -80,7 +85,7 @@ class [[nodiscard]] Error {
 };
 
 #if defined(__cpp_exceptions)
-/// Thrown by Result::value() and by nothing else in the library.
+/// Thrown by Result::value() and by nothing else in the library, std::bad_alloc included.
 class BadResult : public std::runtime_error {
  public:
   explicit BadResult(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}

@@ -3,26 +3,27 @@
 
 #include <brontes/device.hpp>
 #include <brontes/export.hpp>
+#include <brontes/tensor.hpp>
 
 #include <cstdint>
 #include <string>
 
 namespace brontes {
 
-/// How the second operand of a matmul lies in memory, always row-major.
+/// Memory layout of the second operand of a matmul, always row-major.
 enum class Layout : std::uint8_t {
   kn,  ///< B[K, N]: C = A x B
   nk,  ///< W[N, K]: C = A x W^T, the way model files store a linear layer
 };
 
-/// The kernels of the selector. Every one of them gives the same product for every shape.
+/// The kernels to choose from. Each computes the same product for every shape.
 enum class MatmulKernel : std::uint8_t {
   automatic,  ///< the selector decides
   naive,      ///< one invocation per element; the reference
   gemv,       ///< up to eight rows (M <= 8): reads the matrix once for all of them
   tiled,      ///< shared-memory tiles with register blocking
   subgroup,   ///< a subgroup per tile, no shared memory: for CPU drivers
-  panel,      ///< likewise, for more rows; repacks operands first that do not lie as it wants them
+  panel,      ///< likewise, for more rows; repacks operands into its own layout if needed
 };
 
 /// "naive", "gemv" and so on. Never null.
@@ -30,18 +31,19 @@ BRONTES_API const char* to_string(MatmulKernel kernel) noexcept;
 BRONTES_API const char* to_string(Layout layout) noexcept;
 
 struct MatmulOptions {
-  /// C = alpha * A x B. Part of the kernel on every path.
+  /// C = alpha * (A x B). Every kernel applies it once, to the complete sum, including where alpha is infinite or
+  /// NaN and where K is 0.
   float alpha = 1.0f;
   Layout layout = Layout::kn;
-  /// A forced choice, for tests and benchmarks. Errc::invalid_argument where the kernel cannot do
-  /// the shape (gemv with M > 8).
+  /// Forces a kernel, for tests and benchmarks. Errc::invalid_argument if the kernel does not support
+  /// the shape (gemv with M > 8, where M includes leading dims that only A has, as in Batch::matmul).
   MatmulKernel kernel = MatmulKernel::automatic;
-  /// Of the vetted tiles of a forced kernel, 1 to matmul_variants(); 0 for the one that suits the shape. Without
-  /// a forced kernel, or past the last: Errc::invalid_argument when it is planned.
+  /// Which tile sizes of a forced kernel, 1 to matmul_variants(); 0 picks them by the shape. Without a forced
+  /// kernel, or past the last: Errc::invalid_argument when the batch is planned.
   std::uint32_t variant = 0;
 };
 
-/// How many sets of tiles a kernel has for a layout. All of them give the same product; tune_matmul() tries all.
+/// How many tile sizes a kernel has for a layout. All compute the same product; tune_matmul() tries all.
 BRONTES_API std::uint32_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept;
 
 /// What the selector chose for a product, and why.
@@ -49,9 +51,15 @@ struct MatmulChoice {
   MatmulKernel kernel = MatmulKernel::automatic;  ///< automatic: nothing to compute
   std::uint64_t groups = 0;                       ///< workgroups of one dispatch
   std::uint32_t dispatches = 0;                   ///< more than one when K is split or an operand is repacked
-  std::uint32_t slices = 1;                       ///< of K, side by side in one dispatch; another adds them up
+  std::uint32_t slices = 1;                       ///< split-K: slices in one dispatch; a second dispatch adds them up
   std::string reason;                             ///< one sentence, for people
 };
+
+/// What Batch::matmul would run on this device for operands of these shapes, batched or not. Shapes that do not fit are
+/// said to be so in the reason.
+/// Thread-safety: as Device.
+BRONTES_API MatmulChoice explain_matmul(const Device& device, const Shape& a, const Shape& b,
+                                        const MatmulOptions& options = {});
 
 /// What Batch::matmul would run on this device for an [m, k] x [k, n] product.
 /// Thread-safety: as Device.

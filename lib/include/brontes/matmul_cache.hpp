@@ -32,7 +32,7 @@ enum class Activation : std::uint8_t {
 /// "none", "relu" and so on. Never null.
 BRONTES_API const char* to_string(Activation activation) noexcept;
 
-/// What a product ends with: y = activation(alpha * x W^T + bias), in the same dispatch.
+/// The epilogue of a product: y = activation(alpha * x W^T + bias), in the same dispatch.
 struct MatmulEpilogue {
   Activation activation = Activation::none;
   float alpha = 1.0f;
@@ -41,8 +41,8 @@ struct MatmulEpilogue {
 };
 
 struct MatmulCacheOptions {
-  /// A call is planned and encoded once for its weight, m and epilogue, and this many such programs are kept:
-  /// past it, the one not used for longest goes. Each has a command buffer and some descriptors. At least 1.
+  /// A call is planned and encoded once per weight, m and epilogue. This many such programs are kept; beyond
+  /// that the least recently used one is dropped. Each has a command buffer and some descriptors. At least 1.
   std::size_t max_programs = 512;
   /// Forces one kernel for every product, for tests and benchmarks.
   MatmulKernel kernel = MatmulKernel::automatic;
@@ -53,7 +53,7 @@ struct CachedWeightInfo {
   Shape shape;  ///< [N, K]
   DType dtype = DType::f32;
   std::uint64_t bytes = 0;  ///< of device memory, with padding and bias
-  std::size_t parts = 0;    ///< more than one where the device cannot bind it at once
+  std::size_t parts = 0;    ///< more than one if it is too large for one binding
   bool bias = false;
 };
 
@@ -69,19 +69,19 @@ struct CachedWeightInfo {
 /// **Cost.** The first call for a weight, an m and an epilogue plans and encodes; it may create a pipeline.
 /// From then on such a call writes x, submits once, waits, and reads y: no allocation on host or device, no
 /// pipeline. Inputs, outputs and temporaries of all weights share one set of buffers. It grows in powers of two
-/// to what the largest call needs, which drops the programs made so far; trim() gives it back. On CPU drivers that
-/// can be much: for 32 rows and more, a weight that is not f32 is unpacked into a temporary first.
+/// to what the largest call needs, which drops the programs made so far; trim() frees it. On CPU drivers it can
+/// become large: for 32 rows and more, a weight that is not f32 is first unpacked into a temporary.
 ///
 /// **Numbers.** As Batch::linear() and the ops of Batch: f32 arithmetic whatever the weight is stored as.
 ///
-/// **Failure.** A call that fails leaves the weights, and its output, as they were. Names are whatever you like,
-/// but not empty. A name that is not there is Errc::not_found; the message lists some that are.
+/// **Failure.** A call that fails leaves the weights and its output unchanged. A name is any string that is not
+/// empty. An unknown name is Errc::not_found; the message lists some known ones.
 ///
-/// Work in flight that uses an evicted or replaced weight, in a Batch say, is safe: its memory goes when that
-/// work is done.
+/// Evicting or replacing a weight that work in flight still uses, for example in a Batch, is safe: its memory is
+/// freed when that work is done.
 ///
-/// Thread-safety: every method may be called from any thread. Calls of one cache follow each other, waiting for the
-/// device included; only the conversion of weights being uploaded runs beside them. For products in parallel use
+/// Thread-safety: every method may be called from any thread. Calls on one cache are serialised, including the wait
+/// for the device; only the conversion of weights being uploaded runs in parallel. For parallel products use
 /// several caches of one Device, or batches over weight().
 class BRONTES_API MatmulCache {
  public:
@@ -101,8 +101,8 @@ class BRONTES_API MatmulCache {
   Error upload_stored(std::string_view name, Span<const std::byte> data, std::uint64_t rows, std::uint64_t columns,
                       DType type, Span<const float> bias = {});
 
-  /// Puts another weight, of any shape and type, in the place of one that is there: matrix and bias at once.
-  /// Errc::not_found when none is. The old one stays until the new one is on the device.
+  /// Replaces a weight, matrix and bias together, by another of any shape and type. Errc::not_found if there is
+  /// none of that name. The old one stays until the new one is on the device.
   Error replace_weight(std::string_view name, Span<const float> data, std::uint64_t rows, std::uint64_t columns,
                        DType type = DType::f32, Span<const float> bias = {});
   Error replace_stored(std::string_view name, Span<const std::byte> data, std::uint64_t rows, std::uint64_t columns,
@@ -119,13 +119,13 @@ class BRONTES_API MatmulCache {
   std::vector<std::string> names() const;  ///< sorted
   Result<CachedWeightInfo> info(std::string_view name) const;
 
-  /// The weight itself, for Batch::import_weight(). It stays what it is when the name is evicted or replaced,
-  /// for as long as you, or a batch that imported it, hold it. Its bias is not part of it.
+  /// The weight itself, for Batch::import_weight(). It stays valid after the name is evicted or replaced, for as
+  /// long as the caller, or a batch that imported it, holds it. It does not include the bias.
   Result<std::shared_ptr<const Weight>> weight(std::string_view name) const;
 
   // --- Products -------------------------------------------------------------------------------------
 
-  /// output[m, N] = input[m, K] W^T with the epilogue. Output and input may be the same memory. Nothing happens
+  /// output[m, N] = input[m, K] W^T with the epilogue. Output and input may be the same memory. Does nothing
   /// when m is 0. Errors: not_found; shape_mismatch unless input has m * K elements and output m * N; null_data;
   /// limit_exceeded when either is more than the device can bind; and whatever the driver reports.
   Error matmul(std::string_view name, Span<const float> input, Span<float> output, std::uint64_t m,
@@ -137,7 +137,7 @@ class BRONTES_API MatmulCache {
   std::uint64_t io_bytes() const;
   /// Programs that are kept, at most MatmulCacheOptions::max_programs.
   std::size_t program_count() const;
-  /// Gives back the I/O buffers and the programs. The next call of each kind plans and allocates again.
+  /// Frees the I/O buffers and the programs. The next call of each kind plans and allocates again.
   void trim();
 
   /// Exact counts of all calls so far. `operations` and `fused_operations` count what was recorded and planned,

@@ -15,22 +15,33 @@ namespace brontes {
 /// any number of processes may save at once. A file that is truncated, damaged, older, of another
 /// device or driver, or unreadable is a cold start with a note to DeviceOptions::on_message, never a
 /// failure.
+///
+/// The checksum finds damage, not forgery, so a file is neither loaded nor replaced unless
+///   - the path names a regular file or nothing yet: a symbolic link, device (/dev/null), FIFO, socket or
+///     directory is refused and left alone. Directories of the path may be symbolic links.
+///   - the file and its directory belong to this process's effective user or to root.
+///   - not everybody may write to the file, nor to its directory unless that is sticky, as /tmp is. A group
+///     that may write is trusted.
+/// Where one of these does not hold, opening the Device is a cold start with a note, and saving fails with
+/// Errc::io. On Windows only the first is checked. To have no file at all, set `enabled` to false.
 struct PipelineCacheOptions {
   /// False: neither read nor written.
   bool enabled = true;
   /// The file to use. Empty: one file per device and driver in $XDG_CACHE_HOME/brontes, or
-  /// ~/.cache/brontes; where neither variable names a directory the cache is off, with a note.
+  /// ~/.cache/brontes; where neither variable names a directory, or the program runs set-uid or set-gid,
+  /// the cache is off, with a note.
   std::string path;
   /// Save when the Device is destroyed, if pipelines were created since the last save.
   bool save_on_close = true;
 };
 
-/// What came of the cache file when the Device was opened.
+/// Whether the cache file was used when the Device was opened.
 enum class PipelineCacheState : std::uint8_t {
   off,       ///< disabled, or there is no directory to keep it in
   cold,      ///< there was no file yet
   warm,      ///< a valid file was loaded
-  rejected,  ///< there was a file, but it was damaged, older or foreign; it will be replaced
+  rejected,  ///< there was a file, but it was damaged, older or foreign, and will be replaced; or it is one
+             ///< that must not be used, and stays
 };
 
 struct PipelineCacheStatus {

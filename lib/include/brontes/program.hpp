@@ -16,7 +16,11 @@
 
 namespace brontes {
 
-/// Work that has been handed to the device: a point on its timeline.
+namespace vk {
+class Context;
+}
+
+/// Work that was submitted to the device: a point on its timeline.
 ///
 /// Cheap to copy. It keeps nothing but the Device alive: the work goes on, and finishes, whether or
 /// not a Submission, Program or Batch still exists.
@@ -24,10 +28,11 @@ namespace brontes {
 /// Thread-safety: const methods may be called from any thread.
 class BRONTES_API Submission {
  public:
-  /// Work that never was: ready at once.
+  /// An empty submission; it is always ready.
   Submission() noexcept = default;
 
-  /// True when the work is done. Never blocks. Stays false when the device is lost: wait() says so.
+  /// True when wait() would return at once: the work is done, or the device is lost and never will do it. Never
+  /// blocks.
   bool ready() const noexcept;
 
   /// Blocks until the work is done. Errc::timeout when it is not within `timeout`, which may be zero;
@@ -67,7 +72,7 @@ enum class DumpStage : std::uint8_t {
 /// nothing and creates no pipeline, on the host and on the device.
 ///
 /// Runs of one program follow each other in order, also when several are in flight; so do runs of
-/// different programs that touch the same Buffer. Destroying a program with work in flight is safe and
+/// different programs that use the same Buffer. Destroying a program with work in flight is safe and
 /// does not wait.
 ///
 /// Thread-safety: one thread at a time. Different programs may be used by different threads at once.
@@ -77,18 +82,21 @@ class BRONTES_API Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// New data for something that was uploaded; used by runs submitted from now on. `data` may be
+  /// Replaces the data of an upload, for runs submitted from now on. `data` may be
   /// changed as soon as the call returns. Waits for runs of this program that are in flight.
-  /// Errors: those of bad handles, null_data, shape_mismatch, invalid_argument when x is no upload.
+  /// Errors: those of bad handles, null_data, shape_mismatch, invalid_argument when x is not an upload, type_mismatch
+  /// when it is of another type.
   Error write(Tensor x, Span<const float> data);
+  Error write(Tensor x, Span<const std::int32_t> data);
 
-  /// Uses another buffer of the same shape for an import (and for every store to the same buffer) from
-  /// the next run on. Waits for runs in flight and encodes anew, without planning.
-  /// Errc::invalid_argument when x is no import, or when the buffer stands for another import already
+  /// Uses another buffer of the same shape and type for an import (and for every store to the same buffer) from
+  /// the next run on. Waits for runs in flight and encodes again, without planning. On failure the program keeps the
+  /// buffer it had.
+  /// Errc::invalid_argument when x is not an import, or when the buffer is already bound to another import
   /// and one of them is stored to.
   Error rebind(Tensor x, const Buffer& buffer);
 
-  /// Starts a run and returns at once.
+  /// Starts a run and returns at once. On failure nothing of it has run.
   Result<Submission> submit();
   /// The same, but the run begins only when `after`, of the same device, is done.
   Result<Submission> submit(const Submission& after);
@@ -96,14 +104,17 @@ class BRONTES_API Program {
   Error run();
 
   /// The elements of a readable value after the last run, for which it waits. Errors: not_executed,
-  /// not_kept, and those of bad handles.
+  /// not_kept, type_mismatch unless x is f32, and those of bad handles.
   Result<std::vector<float>> read(Tensor x) const;
-  /// The same into memory of yours. Errc::shape_mismatch unless out.size() == x.size().
+  /// The same for i32 and masks, which give 0 and 1.
+  Result<std::vector<std::int32_t>> read_i32(Tensor x) const;
+  /// The same into caller-provided memory. Errc::shape_mismatch unless out.size() == x.size().
   Error read(Tensor x, Span<float> out) const;
+  Error read(Tensor x, Span<std::int32_t> out) const;
 
   /// Exact counts; those of execution add up over all runs.
   BatchStats stats() const noexcept;
-  /// What a run does, as Batch::dump() prints it when planned.
+  /// What a run does, as Batch::dump() prints it when planned. Empty when the host is out of memory.
   std::string dump(DumpFormat format = DumpFormat::text) const;
 
  private:

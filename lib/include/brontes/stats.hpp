@@ -5,7 +5,7 @@
 
 namespace brontes {
 
-/// What a batch was asked and what it cost. Counts are exact. Those of execution add up over the
+/// What a batch recorded and what it cost. Counts are exact. Those of execution add up over the
 /// execute() calls since the batch was made or reset.
 struct BatchStats {
   std::uint64_t operations = 0;                 ///< ops recorded
@@ -15,14 +15,14 @@ struct BatchStats {
   std::uint64_t dispatches = 0;                 ///< vkCmdDispatch
   std::uint64_t barriers = 0;                   ///< barriers between dependent dispatches
   std::uint64_t boundary_barriers = 0;          ///< barriers towards earlier work, transfers and the host
-  std::uint64_t submits = 0;                    ///< vkQueueSubmit
+  std::uint64_t submits = 0;                    ///< command buffers submitted: one per run, more with work_per_submit
   std::uint64_t transfers_up = 0;               ///< host to device: one for all uploads of an execute()
   std::uint64_t transfers_down = 0;             ///< device to host: one for all readable results
   std::uint64_t bytes_up = 0;                   ///< bytes of uploaded elements
   std::uint64_t bytes_down = 0;                 ///< bytes of readable elements
   std::uint64_t copy_commands = 0;              ///< vkCmdCopyBuffer; 0 where device memory is mapped
   std::uint64_t pipelines_created = 0;          ///< pipelines this batch was the first to need
-  std::uint64_t allocations = 0;                ///< device memory blocks asked for
+  std::uint64_t allocations = 0;                ///< device memory blocks allocated
   std::uint64_t arena_bytes = 0;                ///< device memory of uploads, results and temporaries
   std::uint64_t arena_bytes_without_reuse = 0;  ///< what it would be if no temporaries shared memory
 };

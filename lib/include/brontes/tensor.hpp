@@ -13,14 +13,16 @@
 
 namespace brontes {
 
-/// How elements are stored. Values of a batch are f32, and so is all arithmetic; the other types are
-/// for resident weights, which kernels turn back into f32 as they read them.
+/// How elements are stored. Values of a batch are f32, i32 or masks. f16, bf16, q8_0 and q4_0 are for resident weights,
+/// which kernels turn back into f32 as they read them.
 enum class DType : std::uint8_t {
   f32,
   f16,   ///< IEEE 754 binary16
   bf16,  ///< the upper half of an f32
   q8_0,  ///< GGUF's Q8_0: blocks of 32 along a row, an f16 scale and 32 signed bytes
   q4_0,  ///< GGUF's Q4_0: blocks of 32 along a row, an f16 scale and 32 numbers of 4 bits
+  i32,   ///< 32-bit two's complement; overflow wraps around
+  mask,  ///< true or false, a 32-bit 1 or 0: what comparisons give and Batch::where() takes
 };
 
 /// The enumerator's name, for example "q8_0". Never null.
@@ -31,6 +33,8 @@ constexpr const char* to_string(DType type) noexcept {
     case DType::bf16: return "bf16";
     case DType::q8_0: return "q8_0";
     case DType::q4_0: return "q4_0";
+    case DType::i32: return "i32";
+    case DType::mask: return "mask";
   }
   return "unknown";
 }
@@ -43,7 +47,9 @@ constexpr std::uint64_t block_elements(DType type) noexcept {
 /// Bytes of one block.
 constexpr std::uint64_t block_bytes(DType type) noexcept {
   switch (type) {
-    case DType::f32: return 4;
+    case DType::f32:
+    case DType::i32:
+    case DType::mask: return 4;
     case DType::f16:
     case DType::bf16: return 2;
     case DType::q8_0: return 2 + 32;
@@ -85,11 +91,11 @@ class Span {
   std::size_t size_ = 0;
 };
 
-/// The extents of a value, outermost first: {rows, cols} is row-major. One to four dims; any of them
-/// may be zero. Negative numbers and more than four dims make a Shape that no op accepts.
+/// The extents of a value, outermost first: {rows, cols} is row-major. One to eight dims; any of them
+/// may be zero. Negative numbers and more than eight dims make a Shape that no op accepts.
 class Shape {
  public:
-  static constexpr std::size_t max_rank = 4;
+  static constexpr std::size_t max_rank = 8;
 
   /// Rank 0: "no shape given".
   constexpr Shape() noexcept = default;
@@ -100,12 +106,19 @@ class Shape {
     (push(dims), ...);
   }
 
+  /// For a rank that is known only at run time.
+  static constexpr Shape of(Span<const std::uint64_t> dims) noexcept {
+    Shape shape;
+    for (const std::uint64_t extent : dims) shape.push(extent);
+    return shape;
+  }
+
   constexpr std::size_t rank() const noexcept { return rank_; }
   /// Extent of one dim; 1 for dims past the rank.
   constexpr std::uint64_t operator[](std::size_t dim) const noexcept {
     return dim < rank_ && dim < max_rank ? dims_[dim] : 1;
   }
-  /// False for negative extents and for more than four dims.
+  /// False for negative extents and for more than eight dims.
   constexpr bool valid() const noexcept { return valid_ && rank_ <= max_rank; }
   /// The product of the extents, or no_count when it does not fit in 64 bits.
   constexpr std::uint64_t count() const noexcept {
@@ -141,16 +154,33 @@ class Shape {
       if (extent < 0) valid_ = false;
     }
     if (rank_ < max_rank) dims_[rank_] = static_cast<std::uint64_t>(extent);
-    ++rank_;
+    if (rank_ <= max_rank) ++rank_;
   }
 
   std::array<std::uint64_t, max_rank> dims_{};
-  std::size_t rank_ = 0;
+  std::uint8_t rank_ = 0;  // past max_rank is invalid, by how much does not matter
   bool valid_ = true;
 };
 
 /// For messages: "[2, 3]".
 BRONTES_API std::string to_string(const Shape& shape);
+
+/// What a slice takes of one dim: begin, begin + step, ... up to but not including end, as begin:end:step in numpy.
+/// A negative begin or end counts from the end of the dim, and what lies outside of the dim is cut off. The step is not
+/// 0; with a negative one the elements come in reverse. The default is the whole dim.
+struct Range {
+  static constexpr std::int64_t before_first = INT64_MIN;  ///< an end that takes the first element too, in reverse
+  static constexpr std::int64_t past_last = INT64_MAX;     ///< an end that takes the last element too
+
+  std::int64_t begin = 0;
+  std::int64_t end = past_last;
+  std::int64_t step = 1;
+
+  /// Element i alone, which may count from the end.
+  static constexpr Range at(std::int64_t i) noexcept { return {i, i == -1 ? past_last : i + 1, 1}; }
+  /// All elements, the last one first.
+  static constexpr Range reversed() noexcept { return {past_last, before_first, -1}; }
+};
 
 /// A handle to one value of one Batch: what an op returned, or what was uploaded or imported.
 ///

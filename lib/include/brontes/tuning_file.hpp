@@ -11,14 +11,15 @@ namespace brontes {
 
 /// Where measurements of tune_matmul() are remembered between runs of a program.
 ///
-/// The file is as careful as that of the pipeline cache: bound to device, driver and the library's
-/// kernels, checked, replaced as a whole. One that is truncated, damaged, older or foreign means the
-/// shipped defaults and a note to DeviceOptions::on_message, never a failure. Nothing is written but by
-/// tune_matmul().
+/// The file follows the same rules as the pipeline cache: bound to device, driver and the library's
+/// kernels, checked, replaced as a whole, and refused by the same rule (PipelineCacheOptions) where it is no
+/// regular file, belongs to another user, or every user may write to it or to its directory. One that is
+/// truncated, damaged, older, foreign or refused means the shipped defaults and a note to
+/// DeviceOptions::on_message, never a failure. Only tune_matmul() writes it.
 struct TuningOptions {
   /// False: the shipped defaults, whatever was measured.
   bool enabled = true;
-  /// The file to use. Empty: PipelineCacheOptions::path with ".tuning" behind it, and if that is empty
+  /// The file to use. Empty: PipelineCacheOptions::path with ".tuning" appended, and if that is empty
   /// too one file per device beside the default pipeline cache. No file is used with simulated limits.
   std::string path;
 };
@@ -29,7 +30,7 @@ enum class TuningState : std::uint8_t {
   none,      ///< nothing was measured yet: the shipped defaults
   loaded,    ///< from the file
   measured,  ///< by tune_matmul() on this Device
-  rejected,  ///< there was a file, but it was damaged, older or foreign: the shipped defaults
+  rejected,  ///< there was a file, but it was damaged, older, foreign or refused: the shipped defaults
 };
 
 struct TuningStatus {

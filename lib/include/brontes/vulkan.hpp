@@ -33,6 +33,8 @@ BRONTES_API Handles handles(const Device& device) noexcept;
 ///     auto lock = brontes::vulkan::lock_queue(device);
 ///     vkQueueSubmit(queue, ...);
 ///
+/// In a forked process there is no queue to use: the lock returned owns nothing.
+///
 /// Thread-safety: any thread.
 BRONTES_API std::unique_lock<std::mutex> lock_queue(const Device& device);
 
@@ -51,7 +53,7 @@ struct ExternalDevice {
   bool pointers = false;
 };
 
-/// Runs on `external` instead of a device of its own. `options.select`, `allow_cpu` and `validation`
+/// Opens a Device that runs on `external`. `options.select`, `allow_cpu` and `validation`
 /// have no effect. Errc::invalid_argument for null handles and for a queue family without compute,
 /// Errc::unsupported below the baseline.
 BRONTES_API Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& options = {});

@@ -22,13 +22,13 @@ class Allocation;
 /// Layout::nk compute it.
 ///
 /// A matrix larger than a kernel can bind at once (DeviceInfo::max_storage_range) is kept in several
-/// parts; nobody else has to know.
+/// parts, which callers do not see.
 ///
-/// How far a weight w may be from what was given, where `a` is the largest magnitude in its block of 32:
+/// Largest error of a stored weight w, where `a` is the largest magnitude in its block of 32:
 ///   f32   exact            f16   |w| / 2^11, and infinite from 65520 on     bf16   |w| / 2^8
 ///   q8_0  about a / 230    q4_0  about a / 8
 ///
-/// Destroying a Weight that work in flight still uses is safe: the memory goes when that work is done.
+/// Destroying a Weight that work in flight still uses is safe: the memory is freed when that work is done.
 ///
 /// Thread-safety: const methods may run concurrently.
 class BRONTES_API Weight {
@@ -39,13 +39,13 @@ class BRONTES_API Weight {
   static Result<Weight> from(const Device& device, Span<const float> data, std::uint64_t rows, std::uint64_t columns,
                              DType type = DType::f32);
 
-  /// The same from data that lies the other way: B[columns, rows], which is the B[K, N] of Layout::kn. It is
-  /// transposed here, once, so that a resident B costs no product anything, and may be stored as any type and
-  /// split. linear(x, w) is then x times B. Positions in errors are those of W[rows, columns].
+  /// The same from the transposed matrix: B[columns, rows], which is the B[K, N] of Layout::kn. It is transposed
+  /// here, once, so that products with it need no repacking, and it can be stored as any type and split into
+  /// parts. linear(x, w) is then x times B. Positions in errors are those of W[rows, columns].
   static Result<Weight> from_transposed(const Device& device, Span<const float> data, std::uint64_t rows,
                                         std::uint64_t columns, DType type = DType::f32);
 
-  /// Takes data as GGUF files store it: rows one after the other, row_bytes() each. Nothing is rounded.
+  /// Takes data as GGUF files store it: rows back to back, row_bytes() each. Nothing is rounded.
   static Result<Weight> from_stored(const Device& device, Span<const std::byte> data, std::uint64_t rows,
                                     std::uint64_t columns, DType type);
 

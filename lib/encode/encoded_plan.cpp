@@ -1,0 +1,59 @@
+#include "encode/encoded_plan.hpp"
+
+#include "vk/context.hpp"
+
+#include <utility>
+
+namespace brontes::encode {
+
+Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, const Memories& memories, Use use,
+                                BatchStats& cost) {
+  EncodedPlan out;
+  BatchStats& per_run = out.per_run;
+  if (plan.readback_bytes() != 0) {
+    per_run.transfers_down = 1;
+    per_run.bytes_down = plan.element_bytes_down;
+  }
+  if (plan.dispatches.empty() && memories.staging == nullptr && memories.readback == nullptr) return out;
+  auto descriptors = context.recycler().take_descriptors(descriptor_needs(plan), &cost.allocations);
+  if (!descriptors) return descriptors.error();
+  out.descriptors = std::move(*descriptors);
+  auto bindings = Bindings::make(context, plan, memories, *out.descriptors, &cost.pipelines_created);
+  if (!bindings) return bindings.error();
+
+  for (std::size_t part = 0; part < plan.submits.size(); ++part) {
+    auto slot = context.recycler().take_commands();
+    if (!slot) return slot.error();
+    out.commands.push_back(std::move(*slot));
+    out.buffers.push_back(out.commands.back()->buffer);
+    const plan::DispatchRange range = plan.submits[part];
+    Encoder encoder(context, out.buffers.back());
+    auto boundary = [&](Stage before, Stage after) {
+      encoder.barrier(before, after);
+      ++per_run.boundary_barriers;
+    };
+    if (Error e = encoder.begin(use)) return e;
+    // Whatever ran before may still use the arena or the resources: earlier parts, earlier runs.
+    boundary(Stage::all, Stage::all);
+    if (part == 0 && memories.staging != nullptr) {
+      encoder.copy(*memories.staging, 0, *memories.arena, 0, plan.upload_bytes);
+      ++per_run.copy_commands;
+      boundary(Stage::transfer, Stage::all);
+    }
+    per_run.barriers += encoder.dispatches(plan, range, *bindings);
+    per_run.dispatches += range.end - range.begin;
+    if (part + 1 == plan.submits.size()) {
+      if (memories.readback != nullptr) {
+        boundary(Stage::compute, Stage::transfer);
+        encoder.copy(*memories.arena, plan.readback_begin, *memories.readback, 0, plan.readback_bytes());
+        ++per_run.copy_commands;
+      }
+      boundary(Stage::all, Stage::host);
+    }
+    if (Error e = encoder.end()) return e;
+    ++per_run.submits;
+  }
+  return out;
+}
+
+}  // namespace brontes::encode

@@ -1,0 +1,86 @@
+#include "engine/measurements.hpp"
+
+#include "files/keyed_file.hpp"
+#include "vk/loader.hpp"
+
+#include <utility>
+
+namespace brontes::engine {
+namespace {
+
+bool any(const SimulatedLimits& limits) {
+  return limits.max_group_count != 0 || limits.max_group_invocations != 0 || limits.max_shared_bytes != 0 ||
+         limits.max_storage_range != 0 || limits.max_loop_iterations != 0 || limits.subgroup_size != 0 ||
+         limits.no_subgroup_operations || limits.no_float_controls || limits.staged_memory;
+}
+
+void count(const plan::Tuning& tuning, TuningStatus& status) {
+  status.shapes = tuning.matmuls.size();
+  status.changed = 0;
+  for (const plan::TunedMatmul& t : tuning.matmuls) {
+    if (t.choice.kernel != MatmulKernel::automatic) ++status.changed;
+  }
+}
+
+}  // namespace
+
+void Measurements::load(const vk::Instance& instance, const vk::PhysicalDevice& device, const DeviceOptions& options) {
+  if (!options.tuning.enabled) {
+    status_.note = "disabled by DeviceOptions";
+    return;
+  }
+  status_.state = TuningState::none;
+  identity_ = vk::identity_of(device);
+  if (any(options.simulate)) {
+    status_.note = "tuning file off: limits are simulated";
+  } else if (!options.tuning.path.empty()) {
+    status_.path = options.tuning.path;
+  } else if (!options.pipeline_cache.path.empty()) {
+    status_.path = files::companion_path(files::tuning_file, options.pipeline_cache.path);
+  } else {
+    status_.path = files::default_path(files::tuning_file, identity_, status_.note);
+  }
+  if (!status_.path.empty()) {
+    const files::FileLoad file = files::load_file(files::tuning_file, status_.path, identity_);
+    status_.note = file.note;
+    if (file.state == files::FileState::rejected) status_.state = TuningState::rejected;
+    if (file.state == files::FileState::loaded) {
+      auto parsed = plan::parse_tuning(file.payload);
+      if (parsed) {
+        status_.state = TuningState::loaded;
+        count(*parsed, status_);
+        all_.push_back(std::make_unique<const plan::Tuning>(std::move(*parsed)));
+        in_use_ = all_.back().get();
+      } else {
+        status_.state = TuningState::rejected;
+        status_.note = files::ignored_note(files::tuning_file, status_.path, parsed.error().message);
+      }
+    }
+  }
+  if (!status_.note.empty()) instance.report(Severity::info, status_.note);
+}
+
+TuningStatus Measurements::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void Measurements::add(plan::Tuning measured) {
+  const std::lock_guard lock(mutex_);
+  plan::Tuning all = all_.empty() ? plan::Tuning() : *all_.back();
+  plan::merge(all, std::move(measured));
+  count(all, status_);
+  status_.state = TuningState::measured;
+  if (!status_.path.empty()) status_.note.clear();
+  all_.push_back(std::make_unique<const plan::Tuning>(std::move(all)));
+  in_use_.store(all_.back().get(), std::memory_order_release);
+}
+
+Error Measurements::save() const {
+  const std::lock_guard lock(mutex_);
+  if (status_.path.empty()) return Error(Errc::io, status_.note);
+  if (all_.empty()) return {};
+  return files::save_file(files::tuning_file, status_.path, identity_, plan::serialize(*all_.back()));
+}
+
+}  // namespace brontes::engine

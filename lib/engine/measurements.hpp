@@ -1,0 +1,43 @@
+// What was measured on a device: read from its tuning file when it is opened, and added to by the tuner.
+#pragma once
+
+#include "ops/matmul_tuning.hpp"
+#include "vk/physical_device.hpp"
+
+#include <brontes/device.hpp>
+#include <brontes/error.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace brontes::engine {
+
+/// Thread-safety: any thread, once load() has returned.
+class Measurements {
+ public:
+  /// Reads the file, if there is one and the options allow it. Once, before anybody else knows of the object.
+  void load(const vk::Instance& instance, const vk::PhysicalDevice& device, const DeviceOptions& options);
+
+  /// What counts now, or null. It lives as long as this object.
+  const plan::Tuning* in_use() const noexcept { return in_use_.load(std::memory_order_acquire); }
+  TuningStatus status() const;
+  /// Adds measurements to those in use, from the next plan on.
+  void add(plan::Tuning measured);
+  /// Writes those in use.
+  Error save() const;
+  /// Held by whoever measures.
+  std::mutex& turn() noexcept { return turn_; }
+
+ private:
+  std::mutex turn_;
+  mutable std::mutex mutex_;  // for all that follows
+  files::FileIdentity identity_;
+  TuningStatus status_;
+  /// All there ever were: plans under way may read an older one. The last is in use.
+  std::vector<std::unique_ptr<const plan::Tuning>> all_;
+  std::atomic<const plan::Tuning*> in_use_{nullptr};
+};
+
+}  // namespace brontes::engine

@@ -1,0 +1,64 @@
+#include "engine/traits.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+namespace brontes::engine {
+namespace {
+
+// lavapipe before Mesa 25. Which release between 22 and 25 changed its ways is unknown, so all before 25 are
+// treated alike. Its driverVersion is always 1; driverInfo begins with "Mesa 25.0.7".
+bool old_lavapipe(const vk::PhysicalDevice& device) {
+  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE) return false;
+  const std::size_t at = device.info.driver.find("Mesa ");
+  return at == std::string::npos || std::atoi(device.info.driver.c_str() + at + 5) < 25;
+}
+
+}  // namespace
+
+Result<plan::Access> choose_access(const vk::PhysicalDevice& device, AccessMode wish) {
+  using kernels::AccessMode;
+  auto always = [](AccessMode mode) { return plan::Access{mode, mode}; };
+  switch (wish) {
+    case brontes::AccessMode::storage: return always(AccessMode::storage);
+    case brontes::AccessMode::texel: return always(AccessMode::texel);
+    case brontes::AccessMode::pointer:
+      if (device.pointers) return always(AccessMode::pointer);
+      return Error(Errc::unsupported,
+                   device.info.name + " lacks buffer device addresses or 64-bit integers in shaders");
+    case brontes::AccessMode::automatic: break;
+  }
+  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE) return always(AccessMode::storage);
+  if (old_lavapipe(device) || !device.pointers) return always(AccessMode::texel);
+  // By addresses an elementwise op moves 1.8 times as much; with texels the panels of a product go 1.4 times as fast.
+  return plan::Access{AccessMode::pointer, AccessMode::texel};
+}
+
+plan::Traits traits_of(const vk::PhysicalDevice& device, const SimulatedLimits& simulate) {
+  auto lowered = [](auto own, auto wish) { return wish == 0 ? own : std::min<decltype(own)>(own, wish); };
+  plan::Traits traits;
+  for (std::size_t i = 0; i < 3; ++i) {
+    traits.max_group_count[i] = lowered(device.info.max_group_count[i], simulate.max_group_count);
+  }
+  traits.max_group_invocations = lowered(device.info.max_group_invocations, simulate.max_group_invocations);
+  traits.max_shared_bytes = lowered(device.info.max_shared_bytes, simulate.max_shared_bytes);
+  // Ranges are bound in whole vec4s.
+  traits.max_storage_range = lowered(device.info.max_storage_range, simulate.max_storage_range) / 16 * 16;
+  // Reserved ranges end on this alignment, so it also has to hold a vec4.
+  traits.storage_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(
+      {16, device.limits.minStorageBufferOffsetAlignment, device.limits.minTexelBufferOffsetAlignment}));
+  traits.max_texel_elements = device.limits.maxTexelBufferElements;
+  traits.subgroup_size = std::max(1u, lowered(device.info.subgroup_size, simulate.subgroup_size));
+  traits.real_subgroup_size = std::max(1u, device.info.subgroup_size);
+  traits.subgroup_operations = device.subgroup_operations && !simulate.no_subgroup_operations;
+  // lavapipe of Mesa 22 makes a loop over lanes of each broadcast.
+  traits.broadcasts = !old_lavapipe(device);
+  traits.cpu = device.info.type == DeviceType::cpu;
+  // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not.
+  if (old_lavapipe(device)) traits.max_loop_iterations = 60000;
+  traits.max_loop_iterations = lowered(traits.max_loop_iterations, simulate.max_loop_iterations);
+  return traits;
+}
+
+}  // namespace brontes::engine

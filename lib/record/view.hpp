@@ -1,0 +1,37 @@
+// Slices, permutations of dims and expansions: ops that choose elements and compute nothing. Elementwise ops read what
+// they choose where it lies; for everyone else they are a copy.
+#pragma once
+
+#include "record/graph.hpp"
+#include "record/shape.hpp"
+
+#include <brontes/tensor.hpp>
+
+#include <cstdint>
+
+namespace brontes::record {
+
+/// Of an op with Op::view: which element of the operand each element of the result is.
+struct ViewAttributes {
+  std::uint32_t offset = 0;
+  List strides;  // by dim of the result
+};
+
+extern const Op slice_op;
+extern const Op permute_op;
+extern const Op expand_op;
+
+/// The ranges are for the first dims of x; the others are taken whole.
+Result<ValueId> slice(Graph& graph, ValueId x, Span<const Range> ranges, const char* name = "slice");
+/// Dim i of the result is dim axes[i] of x.
+Result<ValueId> permute(Graph& graph, ValueId x, Span<const std::int64_t> axes, const char* name = "permute");
+Result<ValueId> expand(Graph& graph, ValueId x, const Shape& shape);
+
+/// The value of which x shows the last two dims the other way round, and nothing else; no_value if it does not. For ops
+/// that can read their operand either way.
+ValueId transposed_source(const Graph& graph, ValueId x);
+
+/// How operand k of an elementwise node is read, a view op or one that broadcasts.
+Access operand_access(const Graph& graph, const Node& node, std::size_t k);
+
+}  // namespace brontes::record

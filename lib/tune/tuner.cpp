@@ -1,0 +1,474 @@
+#include "tune/tuner.hpp"
+
+#include "ops/matmul_tuning.hpp"
+#include "ops/store.hpp"
+#include "plan/plan.hpp"
+#include "record/elementwise.hpp"
+#include "submit/program.hpp"
+#include "submit/transfer.hpp"
+#include "util/hex.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace brontes::tune {
+namespace {
+
+using plan::MatmulForce;
+
+/// What a variant has to be faster by: less is noise.
+constexpr double margin = 1.1;
+constexpr double slow_build_seconds = 2;
+/// A sample consists of as many runs as take this long, or of one.
+constexpr double sample_seconds = 2e-3;
+constexpr std::size_t search_rounds = 3;
+constexpr std::size_t confirm_rounds = 5;
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+double least(const std::vector<double>& samples) { return *std::min_element(samples.begin(), samples.end()); }
+
+double median(std::vector<double> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+/// Runs again and again on resident buffers.
+struct Candidate {
+  MatmulForce choice;  // automatic: the default
+  std::unique_ptr<submit::Program> program;
+  std::vector<double> samples;  // seconds per run
+
+  Error run(std::size_t times, double& seconds) {
+    const Stopwatch watch;
+    for (std::size_t i = 0; i < times; ++i) {
+      if (auto value = program->submit(); !value) return value.error();
+    }
+    if (Error e = program->wait()) return e;
+    seconds = watch.seconds() / static_cast<double>(times);
+    return {};
+  }
+
+  Error sample(std::size_t times) {
+    double seconds = 0;
+    if (Error e = run(times, seconds)) return e;
+    samples.push_back(seconds);
+    return {};
+  }
+};
+
+bool beats(const Candidate& a, const Candidate& b) {
+  return least(a.samples) * margin < least(b.samples) && median(a.samples) * margin < median(b.samples);
+}
+
+std::size_t runs_per_sample(double seconds_per_run) {
+  return static_cast<std::size_t>(std::clamp(std::ceil(sample_seconds / seconds_per_run), 1.0, 64.0));
+}
+
+/// A device with operands for everything that is measured on it: resources 0, 1 and 2, where 2 is the result.
+struct Bench {
+  std::shared_ptr<engine::Engine> engine;
+  submit::Program::Resources resources;
+
+  static Result<Bench> make(std::shared_ptr<engine::Engine> engine, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+    Bench bench{std::move(engine), {}};
+    const auto& context = bench.engine->context();
+    for (std::uint64_t count : {a, b, c}) {
+      std::vector<float> data(count);
+      for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 61) / 61.0f - 0.5f;
+      const std::uint64_t bytes = count * sizeof(float);
+      auto memory = context->memory().allocate(context, bytes, vk::MemoryUse::device, "brontes buffer");
+      if (!memory) return memory.error();
+      if (Error e = submit::write(**memory, 0, data.data(), bytes)) return e;
+      bench.resources.push_back(std::move(*memory));
+    }
+    return bench;
+  }
+
+  plan::Traits traits() const {
+    plan::Traits traits = engine->traits();
+    traits.tuning = nullptr;
+    return traits;
+  }
+
+  /// `record` makes a value from two imports of these shapes; it ends in resource 2.
+  template <class Record>
+  Result<plan::Plan> plan(const plan::Traits& traits, Shape a, Shape b, Record record) const {
+    record::Graph graph(traits.max_storage_range);
+    const record::ValueId inputs[] = {graph.import(a, 0), graph.import(b, 1)};
+    Result<record::ValueId> value = record(graph, inputs);
+    if (!value) return value.error();
+    if (Error e = ops::store(graph, *value, 2, graph.values()[*value].shape)) return e;
+    plan::PlanOptions options;
+    options.keep_marked_only = true;
+    return plan::make_plan(graph, traits, options);
+  }
+
+  Result<plan::Plan> product(const MatmulShape& s, MatmulForce choice) const {
+    plan::Traits with = traits();
+    const plan::Tuning forced = plan::forcing({s.m, s.k, s.n, s.layout}, choice, with.access);
+    with.tuning = &forced;
+    return plan(with, Shape(s.m, s.k), Shape(s.k, s.n), [&](record::Graph& graph, const record::ValueId* in) {
+      return plan::matmul(graph, in[0], in[1], s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic});
+    });
+  }
+
+  Result<plan::Plan> sum(std::uint64_t count) const {
+    return plan(traits(), Shape(count), Shape(count), [&](record::Graph& graph, const record::ValueId* in) {
+      return record::elementwise(graph, record::ElementwiseOp::add, Span<const record::ValueId>(in, 2));
+    });
+  }
+
+  Result<Candidate> build(plan::Plan plan, MatmulForce choice = {}) const {
+    auto program = submit::Program::create(engine->context(), std::move(plan), resources, encode::Use::often);
+    if (!program) return program.error();
+    return Candidate{choice, std::move(*program), {}};
+  }
+};
+
+/// True when both would run the very same dispatches.
+bool same(const plan::Plan& a, const plan::Plan& b) {
+  return std::equal(a.dispatches.begin(), a.dispatches.end(), b.dispatches.begin(), b.dispatches.end(),
+                    [](const plan::Dispatch& x, const plan::Dispatch& y) {
+                      return x.kernel == y.kernel && x.constants == y.constants && x.groups == y.groups &&
+                             x.push == y.push;
+                    });
+}
+
+bool fatal(const Error& e) { return e.code == Errc::device_lost; }
+
+/// Measures products on one bench.
+class Tuner {
+ public:
+  Tuner(const Bench& bench, std::function<bool()> late) : bench_(bench), late_(std::move(late)) {}
+
+  /// False when time ran out: nothing is known of the shape then.
+  Result<bool> measure(const MatmulShape& shape, TunedShape& result) {
+    auto plan = bench_.product(shape, {});
+    if (!plan) return plan.error();
+    const plan::Plan default_plan = *plan;
+    auto first = bench_.build(std::move(*plan));
+    if (!first) return first.error();
+    std::vector<Candidate> candidates;
+    candidates.push_back(std::move(*first));
+    double once = 0;
+    if (Error e = warm(candidates[0], once)) return e;
+    const std::size_t times = runs_per_sample(once);
+
+    for (MatmulForce choice : plan::every_variant(shape.layout)) {
+      if (late_()) return false;
+      if (Error e = consider(shape, choice, default_plan, once, candidates); e && fatal(e)) return e;
+    }
+    for (std::size_t round = 0; round < search_rounds; ++round) {
+      for (Candidate& candidate : candidates) {
+        if (late_()) return false;
+        if (Error e = candidate.sample(times)) return e;
+      }
+    }
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < candidates.size(); ++i) {
+      if (least(candidates[i].samples) < least(candidates[best].samples)) best = i;
+    }
+    Candidate& standard = candidates[0];
+    Candidate& winner = candidates[best];
+    bool changed = best != 0 && beats(winner, standard);
+    if (changed) {
+      // The best of many is partly the luckiest, so it has to win again.
+      standard.samples.clear();
+      winner.samples.clear();
+      for (std::size_t round = 0; round < confirm_rounds; ++round) {
+        if (late_()) return false;
+        if (Error e = standard.sample(times)) return e;
+        if (Error e = winner.sample(times)) return e;
+      }
+      changed = beats(winner, standard);
+    }
+    result = describe(shape, standard, changed ? winner : standard);
+    return true;
+  }
+
+ private:
+  Error warm(Candidate& candidate, double& once) {
+    if (Error e = candidate.run(1, once)) return e;
+    return candidate.run(1, once);
+  }
+
+  // Adds the variant to the candidates if it can run, differs from the default and is no hopeless case.
+  Error consider(const MatmulShape& shape, MatmulForce choice, const plan::Plan& default_plan, double default_once,
+                 std::vector<Candidate>& candidates) {
+    const auto key = std::tuple(choice.kernel, choice.variant, shape.layout);
+    if (slow_to_build_.count(key) != 0) return {};
+    if (!plan::select_matmul({shape.m, shape.k, shape.n, shape.layout}, bench_.traits(), choice)) return {};
+    auto plan = bench_.product(shape, choice);
+    if (!plan || same(*plan, default_plan)) return {};
+    const Stopwatch watch;
+    auto candidate = bench_.build(std::move(*plan), choice);
+    if (!candidate) return candidate.error();
+    double once = 0;
+    // Some drivers compile when a pipeline first runs.
+    if (Error e = candidate->run(1, once)) return e;
+    if (watch.seconds() > slow_build_seconds + default_once) {
+      slow_to_build_.insert(key);
+      return {};
+    }
+    if (once > 4 * default_once) return {};
+    if (Error e = candidate->run(1, once)) return e;
+    if (once < 1.5 * default_once) candidates.push_back(std::move(*candidate));
+    return {};
+  }
+
+  TunedShape describe(const MatmulShape& shape, const Candidate& standard, const Candidate& chosen) const {
+    const plan::MatmulProblem problem{shape.m, shape.k, shape.n, shape.layout};
+    TunedShape result;
+    result.shape = shape;
+    if (auto selection = plan::select_matmul(problem, bench_.traits())) result.default_kernel = selection->kernel;
+    result.kernel = &chosen == &standard ? result.default_kernel : chosen.choice.kernel;
+    result.variant = chosen.choice.variant;
+    result.default_seconds = least(standard.samples);
+    result.seconds = least(chosen.samples);
+    result.gain = result.default_seconds / result.seconds;
+    return result;
+  }
+
+  const Bench& bench_;
+  std::function<bool()> late_;
+  std::set<std::tuple<MatmulKernel, std::size_t, Layout>> slow_to_build_;
+};
+
+/// Compares ways to reach memory on a few products and a sum.
+class AccessProbe {
+ public:
+  static constexpr std::uint64_t elements = 1u << 20;
+
+  static Result<AccessProbe> make(std::shared_ptr<engine::Engine> engine) {
+    auto bench = Bench::make(std::move(engine), elements, elements, elements);
+    if (!bench) return bench.error();
+    AccessProbe probe(std::move(*bench));
+    std::vector<Result<plan::Plan>> plans;
+    for (const MatmulShape& shape : {MatmulShape{1, 1024, 1024, Layout::nk}, MatmulShape{8, 1024, 1024, Layout::nk},
+                                     MatmulShape{64, 256, 256, Layout::kn}}) {
+      plans.push_back(probe.bench_.product(shape, {}));
+    }
+    plans.push_back(probe.bench_.sum(elements));
+    for (Result<plan::Plan>& plan : plans) {
+      if (!plan) return plan.error();
+      auto candidate = probe.bench_.build(std::move(*plan));
+      if (!candidate) return candidate.error();
+      double once = 0;
+      for (int i = 0; i < 2; ++i) {
+        if (Error e = candidate->run(1, once)) return e;
+      }
+      probe.times_.push_back(runs_per_sample(once));
+      probe.work_.push_back(std::move(*candidate));
+    }
+    return probe;
+  }
+
+  Error sample() {
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      if (Error e = work_[i].sample(times_[i])) return e;
+    }
+    return {};
+  }
+
+  /// Faster on the whole, and nowhere slower, by more than noise.
+  bool beats(const AccessProbe& other) const {
+    double by_least = 1, by_median = 1;
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      if (tune::beats(other.work_[i], work_[i])) return false;
+      by_least *= least(other.work_[i].samples) / least(work_[i].samples);
+      by_median *= median(other.work_[i].samples) / median(work_[i].samples);
+    }
+    const double needed = std::pow(margin, static_cast<double>(work_.size()));
+    return by_least > needed && by_median > needed;
+  }
+
+  const std::shared_ptr<engine::Engine>& engine() const { return bench_.engine; }
+  const DeviceInfo& info() const { return engine()->context()->info(); }
+
+ private:
+  explicit AccessProbe(Bench bench) : bench_(std::move(bench)) {}
+
+  Bench bench_;
+  std::vector<Candidate> work_;
+  std::vector<std::size_t> times_;
+};
+
+/// The device itself, or one of the same device with a way to reach memory that is clearly faster.
+Result<std::shared_ptr<engine::Engine>> fastest_access(const std::shared_ptr<engine::Engine>& own) {
+  auto mine = AccessProbe::make(own);
+  if (!mine) return mine.error();
+  std::vector<AccessProbe> probes;
+  probes.push_back(std::move(*mine));
+  // Automatic: what the driver gets by default may be a mixture.
+  for (AccessMode mode : {AccessMode::automatic, AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
+    DeviceOptions options = own->context()->options();
+    options.select = util::hex(own->context()->info().uuid);
+    options.access = mode;
+    options.tuning.enabled = false;
+    options.pipeline_cache.save_on_close = false;
+    auto engine = engine::Engine::open(options);
+    if (!engine) continue;  // it does not have this mode
+    const bool known = std::any_of(probes.begin(), probes.end(), [&](const AccessProbe& probe) {
+      return probe.info().access == (*engine)->context()->info().access;
+    });
+    if (known) continue;
+    auto probe = AccessProbe::make(std::move(*engine));
+    if (probe) probes.push_back(std::move(*probe));
+  }
+  for (std::size_t round = 0; round < confirm_rounds && probes.size() > 1; ++round) {
+    for (AccessProbe& probe : probes) {
+      if (Error e = probe.sample()) return e;
+    }
+  }
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < probes.size(); ++i) {
+    if (probes[i].beats(probes[best])) best = i;
+  }
+  return probes[best].engine();
+}
+
+// Sizes that no product of two of them overflows, and that fit the device.
+bool fits(const MatmulShape& s, const plan::Traits& traits) {
+  const std::uint64_t most = traits.max_storage_range / sizeof(float);
+  auto matrix = [&](std::uint64_t rows, std::uint64_t columns) { return rows <= most / columns; };
+  return matrix(s.m, s.k) && matrix(s.k, s.n) && matrix(s.m, s.n);
+}
+
+Error check(const std::vector<MatmulShape>& shapes, const TuneOptions& options) {
+  if (!(options.seconds > 0)) {
+    return Error(Errc::invalid_argument, "tune_matmul: " + std::to_string(options.seconds) + " seconds to measure in");
+  }
+  for (const MatmulShape& s : shapes) {
+    if (s.m != 0 && s.k != 0 && s.n != 0) continue;
+    return Error(Errc::invalid_argument, "tune_matmul: a product with m = " + std::to_string(s.m) +
+                                             ", k = " + std::to_string(s.k) + ", n = " + std::to_string(s.n) +
+                                             "; every size must be above 0");
+  }
+  return {};
+}
+
+plan::TunedMatmul entry_of(const TunedShape& t) {
+  const MatmulForce choice = t.variant == 0 ? MatmulForce() : MatmulForce(t.kernel, t.variant);
+  return {t.shape.m, t.shape.k, t.shape.n, t.shape.layout, DType::f32, choice, static_cast<float>(t.gain)};
+}
+
+}  // namespace
+
+std::vector<MatmulShape> usual_shapes(bool quick) {
+  std::vector<MatmulShape> shapes;
+  auto add = [&](std::uint64_t m, std::uint64_t k, std::uint64_t n) {
+    // What would take too long on a slow device, for rows that hardly anybody has.
+    if (m * k * n > std::uint64_t{1} << 31) return;
+    for (Layout layout : {Layout::nk, Layout::kn}) shapes.push_back({m, k, n, layout});
+  };
+  if (quick) {
+    for (std::uint64_t m : {1u, 4u, 8u, 64u}) add(m, 1024, 1024);
+  } else {
+    for (std::uint64_t m = 1; m <= 1024; m *= 2) {
+      for (std::uint64_t size : {256u, 512u, 1024u, 2048u, 4096u}) add(m, size, size);
+      add(m, 1024, 4096);
+      add(m, 4096, 1024);
+    }
+  }
+  std::stable_sort(shapes.begin(), shapes.end(),
+                   [](const MatmulShape& a, const MatmulShape& b) { return a.m * a.k * a.n < b.m * b.k * b.n; });
+  return shapes;
+}
+
+Result<TuneReport> tune(const std::shared_ptr<engine::Engine>& own, const TuneOptions& options) {
+  const vk::Context& device = *own->context();
+  if (Error e = device.usable()) return e;
+  if (!device.options().tuning.enabled) {
+    return Error(Errc::invalid_argument, "tune_matmul: DeviceOptions::tuning is disabled");
+  }
+  std::vector<MatmulShape> shapes = options.shapes.empty() ? usual_shapes(false) : options.shapes;
+  if (Error e = check(shapes, options)) return e;
+  const std::lock_guard turn(own->measurements().turn());
+  const Stopwatch watch;
+  auto late = [&] { return watch.seconds() > options.seconds; };
+
+  TuneReport report;
+  report.access_now = device.info().access;
+  const std::size_t total = shapes.size();
+  const plan::Traits traits = own->traits();
+  shapes.erase(std::remove_if(shapes.begin(), shapes.end(), [&](const MatmulShape& s) { return !fits(s, traits); }),
+               shapes.end());
+
+  const std::size_t too_large = total - shapes.size();
+  auto go_on = [&](std::size_t done) {
+    if (!options.on_progress || shapes.empty()) return true;
+    return options.on_progress({too_large + done, total, shapes[std::min(done, shapes.size() - 1)], watch.seconds()});
+  };
+  if (!go_on(0)) {
+    report.skipped = total;
+    report.stopped = true;
+    report.note = "nothing was measured";
+    return report;
+  }
+
+  plan::Tuning tuning;
+  std::shared_ptr<engine::Engine> engine = own;
+  const bool room = traits.max_storage_range >= AccessProbe::elements * sizeof(float);
+  if (options.compare_access && device.options().access == AccessMode::automatic && device.owns_device() && room) {
+    auto fastest = fastest_access(own);
+    if (!fastest) return fastest.error();
+    engine = std::move(*fastest);
+    tuning.access_compared = engine != own;
+  }
+  tuning.access = engine->traits().access;
+  report.access = engine->context()->info().access;
+
+  std::uint64_t a = 1, b = 1, c = 1;
+  for (const MatmulShape& s : shapes) {
+    a = std::max(a, s.m * s.k);
+    b = std::max(b, s.k * s.n);
+    c = std::max(c, s.m * s.n);
+  }
+  auto bench = Bench::make(engine, a, b, c);
+  if (!bench) return bench.error();
+  Tuner tuner(*bench, late);
+  std::size_t done = 0;
+  for (; done < shapes.size() && !late(); ++done) {
+    if (!go_on(done)) {
+      report.stopped = true;
+      break;
+    }
+    TunedShape result;
+    auto measured = tuner.measure(shapes[done], result);
+    if (!measured) return measured.error();
+    if (!*measured) break;
+    tuning.matmuls.push_back(entry_of(result));
+    report.shapes.push_back(result);
+  }
+  report.skipped = total - report.shapes.size();
+  if (!report.stopped) static_cast<void>(go_on(shapes.size()));
+
+  if (tuning.matmuls.empty() && !tuning.access_compared) {
+    report.note = "nothing was measured";
+    return report;
+  }
+  own->measurements().add(std::move(tuning));
+  if (!options.save) {
+    report.note = "not asked for";
+  } else if (Error e = own->measurements().save()) {
+    report.note = e.message;
+  } else {
+    report.path = own->measurements().status().path;
+  }
+  return report;
+}
+
+}  // namespace brontes::tune
