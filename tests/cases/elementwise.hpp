@@ -17,6 +17,7 @@ struct Operands {
   Shape shape;
   Tensor x;
   Tensor y;
+  Tensor z;
   float p = 0;
   float q = 0;
 };
@@ -32,10 +33,17 @@ struct ElementwiseCase {
   int arity;
   int scalars;
   Tensor (*record)(const Operands&);
-  double (*reference)(double x, double y, double p, double q);
+  double (*reference)(double x, double y, double z, double p, double q);
   Tolerance tolerance;
-  float low, high;     // random inputs come from [low, high]
-  float p = 0, q = 0;  // the scalars of the tests
+  float low, high;              // random inputs come from [low, high]
+  float p = 0, q = 0;           // the scalars of the tests
+  const char* types = nullptr;  // as in elementwise.def; null for f32 throughout
+
+  /// Of operand k.
+  DType type(std::size_t k) const {
+    const char letter = types == nullptr ? 'f' : types[k];
+    return letter == 'i' ? DType::i32 : letter == 'm' ? DType::mask : DType::f32;
+  }
 };
 
 const std::vector<ElementwiseCase>& elementwise_cases();

@@ -1,5 +1,6 @@
 #include "reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -46,6 +47,34 @@ std::vector<float> random_integers(std::size_t count, int limit, std::uint64_t s
   return values;
 }
 
+std::vector<float> as_type(std::vector<float> values, DType type) {
+  for (float& v : values) {
+    if (type == DType::i32) v = std::floor(v);
+    if (type == DType::mask) v = v >= 0.5f ? 1.0f : 0.0f;
+  }
+  return values;
+}
+
+std::vector<float> random_values(std::size_t count, float low, float high, std::uint64_t seed, DType type) {
+  if (type == DType::mask) return as_type(random_values(count, 0, 1, seed), type);
+  return as_type(random_values(count, low, type == DType::i32 ? std::nextafter(high + 1, low) : high, seed), type);
+}
+
+Tensor upload(Batch& batch, Span<const float> data, const Shape& shape, DType type) {
+  if (type == DType::f32) return batch.upload(data, shape);
+  std::vector<std::int32_t> whole(data.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<std::int32_t>(data[i]);
+  return batch.cast(batch.upload(whole, shape), type);
+}
+
+const std::vector<float>& special_values(DType type) {
+  static const std::vector<float> integers = {0,      1,        -1,        2,           -2,           3,
+                                              -3,     7,        1000,      -1000,       65535,        65536,
+                                              -65536, 16777216, -16777216, 2147483520., -2147483648., -2147483520.};
+  static const std::vector<float> masks = {0, 1};
+  return type == DType::i32 ? integers : type == DType::mask ? masks : special_values();
+}
+
 const std::vector<float>& special_values() {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   constexpr float largest = std::numeric_limits<float>::max();
@@ -83,31 +112,52 @@ bool close(float got, double want, Tolerance tolerance) {
   return difference <= allowed || (magnitude < smallest && std::fabs(double{got}) <= smallest);
 }
 
-bool close(const ElementwiseCase& c, float got, float x, float y) {
-  const auto matches = [&](float a, float b) {
-    return close(got, c.reference(double{a}, double{b}, double{c.p}, double{c.q}), c.tolerance);
+bool close(const ElementwiseCase& c, double got, float x, float y, float z) {
+  const auto matches = [&](float a, float b, float d) {
+    const double want = c.reference(double{a}, double{b}, double{d}, double{c.p}, double{c.q});
+    // Only integers are no floats.
+    return got == want || (static_cast<double>(static_cast<float>(got)) == got || std::isnan(got)
+                               ? close(static_cast<float>(got), want, c.tolerance)
+                               : false);
   };
-  if (matches(x, y)) return true;
+  if (matches(x, y, z)) return true;
   const float fx = flushed(x);
   const float fy = flushed(y);
-  return matches(fx, y) || matches(x, fy) || matches(fx, fy);
+  return matches(fx, y, z) || matches(x, fy, z) || matches(fx, fy, z) || matches(x, y, flushed(z));
 }
 
-std::string mismatch(const ElementwiseCase& c, Span<const float> got, Span<const float> x, Span<const float> y) {
+namespace {
+
+template <class T>
+std::string find_mismatch(const ElementwiseCase& c, Span<const T> got, Span<const float> x, Span<const float> y,
+                          Span<const float> z) {
   if (c.arity > 0) {
     if (auto text = sizes_differ(got.size(), x.size()); !text.empty()) return text;
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
     const float a = c.arity > 0 ? x[i] : 0;
     const float b = c.arity > 1 ? y[i] : 0;
-    if (close(c, got[i], a, b)) continue;
+    const float d = c.arity > 2 ? z[i] : 0;
+    if (close(c, static_cast<double>(got[i]), a, b, d)) continue;
     std::ostringstream text;
     text.precision(9);
     text << c.name << " element " << i << " of " << got.size() << ": x = " << a << ", y = " << b << " gave " << got[i]
-         << " instead of " << c.reference(double{a}, double{b}, double{c.p}, double{c.q});
+         << " instead of " << c.reference(double{a}, double{b}, double{d}, double{c.p}, double{c.q});
     return text.str();
   }
   return {};
+}
+
+}  // namespace
+
+std::string mismatch(const ElementwiseCase& c, Span<const float> got, Span<const float> x, Span<const float> y,
+                     Span<const float> z) {
+  return find_mismatch(c, got, x, y, z);
+}
+
+std::string mismatch(const ElementwiseCase& c, Span<const std::int32_t> got, Span<const float> x, Span<const float> y,
+                     Span<const float> z) {
+  return find_mismatch(c, got, x, y, z);
 }
 
 std::string mismatch(Span<const float> got, Span<const float> want) {
@@ -120,6 +170,16 @@ std::string mismatch(Span<const float> got, Span<const float> want) {
     return text.str();
   }
   return {};
+}
+
+double reduction_tolerance(std::uint64_t n) {
+  const double length = static_cast<double>(n);
+  return n < 2 ? 0x1p-24 : 0x1p-24 * std::min(length, 42 + std::log2(length));
+}
+
+double matmul_bound(std::uint64_t k, bool shared) {
+  const double length = static_cast<double>(k);
+  return 0x1p-24 * (shared ? std::min(length + 2, length / 4 + 48) : length + 2);
 }
 
 double sum(Span<const float> x) {
@@ -185,6 +245,40 @@ MatmulReference matmul(Span<const float> a, Span<const float> b, std::uint64_t m
     }
   }
   return result;
+}
+
+MatmulReference batched_matmul(Span<const float> a, const Shape& a_shape, Span<const float> b, const Shape& b_shape,
+                               Layout layout, float alpha) {
+  const std::size_t ra = a_shape.rank(), rb = b_shape.rank();
+  const std::uint64_t m = a_shape[ra - 2], k = a_shape[ra - 1];
+  const std::uint64_t n = b_shape[layout == Layout::nk ? rb - 2 : rb - 1];
+  // Extent of leading dim `dim`, counted from the innermost.
+  auto extent = [](const Shape& shape, std::size_t dim) {
+    return dim + 3 <= shape.rank() ? shape[shape.rank() - 3 - dim] : std::uint64_t{1};
+  };
+  const std::size_t dims = std::max(ra, rb) - 2;
+  std::uint64_t matrices = 1;
+  for (std::size_t d = 0; d < dims; ++d) {
+    matrices *= extent(a_shape, d) == 1 ? extent(b_shape, d) : extent(a_shape, d);
+  }
+  MatmulReference all;
+  for (std::uint64_t z = 0; z < matrices; ++z) {
+    std::uint64_t rest = z, in_a = 0, in_b = 0, step_a = 1, step_b = 1;
+    for (std::size_t d = 0; d < dims; ++d) {
+      const std::uint64_t ea = extent(a_shape, d), eb = extent(b_shape, d);
+      const std::uint64_t at = rest % std::max(ea, eb);
+      rest /= std::max(ea, eb);
+      in_a += (ea == 1 ? 0 : at) * step_a;
+      in_b += (eb == 1 ? 0 : at) * step_b;
+      step_a *= ea;
+      step_b *= eb;
+    }
+    const MatmulReference one =
+        matmul({a.data() + in_a * m * k, m * k}, {b.data() + in_b * k * n, k * n}, m, k, n, layout, alpha);
+    all.product.insert(all.product.end(), one.product.begin(), one.product.end());
+    all.magnitude.insert(all.magnitude.end(), one.magnitude.begin(), one.magnitude.end());
+  }
+  return all;
 }
 
 std::string mismatch(Span<const float> got, const MatmulReference& want, double tolerance) {

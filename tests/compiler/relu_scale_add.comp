@@ -1,6 +1,6 @@
 // relu(x) * scale + y for whole vec4s, as one would write it by hand for just that: what the fused
 // program of elementwise.comp is measured against. The indices, the memory access and what becomes of
-// NaN, -0 and denormals are the same.
+// NaN, -0 and denormals are the same, and so are the results, bit by bit: product and sum are rounded each by itself.
 #version 450
 
 layout(local_size_x = 256) in;
@@ -25,5 +25,6 @@ void main() {
   vec4 value = x[at];
   // As integers, -Inf to -0 are the least; NaNs of either sign are above.
   value = mix(value, vec4(0.0), lessThanEqual(floatBitsToInt(value), ivec4(0xff800000)));
-  z[at] = value * params.scale + y[at];
+  precise vec4 result = value * params.scale + y[at];
+  z[at] = result;
 }

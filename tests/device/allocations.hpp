@@ -16,7 +16,7 @@ struct HostAllocations {
   std::uint64_t all = 0;   // by anybody, drivers and layers included
 };
 
-/// False where operator new is not ours: under sanitizers, and without glibc's backtrace().
+/// False where callers cannot be told apart: under sanitizers, without optimisation, and without glibc's backtrace().
 bool allocations_are_counted();
 
 void start_counting();

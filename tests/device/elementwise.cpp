@@ -15,30 +15,53 @@ const std::vector<std::size_t>& lengths() {
   return values;
 }
 
-// Every pair of special values for two operands, every value for one.
-struct SpecialInputs {
-  std::vector<float> x, y;
+// Data for up to three operands.
+struct Inputs {
+  std::vector<float> x, y, z;
 };
-SpecialInputs special_inputs(int arity) {
-  SpecialInputs inputs;
-  for (float a : cases::special_values()) {
-    if (arity < 2) {
-      inputs.x.push_back(a);
-      continue;
-    }
-    for (float b : cases::special_values()) {
-      inputs.x.push_back(a);
-      inputs.y.push_back(b);
+
+// Every combination of special values of the operands' types.
+Inputs special_inputs(const ElementwiseCase& c) {
+  static const std::vector<float> none = {0};
+  Inputs inputs;
+  for (float a : cases::special_values(c.type(0))) {
+    for (float b : c.arity > 1 ? cases::special_values(c.type(1)) : none) {
+      for (float d : c.arity > 2 ? cases::special_values(c.type(2)) : none) {
+        inputs.x.push_back(a);
+        inputs.y.push_back(b);
+        inputs.z.push_back(d);
+      }
     }
   }
   return inputs;
 }
 
-Tensor record(const ElementwiseCase& c, Batch& batch, const std::vector<float>& x, const std::vector<float>& y) {
-  cases::Operands operands{batch, Shape(x.size()), {}, {}, c.p, c.q};
-  if (c.arity > 0) operands.x = batch.upload(x, operands.shape);
-  if (c.arity > 1) operands.y = batch.upload(y, operands.shape);
+Inputs random_inputs(const ElementwiseCase& c, std::size_t n) {
+  Inputs inputs;
+  inputs.x = cases::random_values(n, c.low, c.high, n, c.type(0));
+  if (c.arity > 1) inputs.y = cases::random_values(n, c.low, c.high, n + 1, c.type(1));
+  if (c.arity > 2) inputs.z = cases::random_values(n, c.low, c.high, n + 2, c.type(2));
+  return inputs;
+}
+
+Tensor record(const ElementwiseCase& c, Batch& batch, const Inputs& in) {
+  cases::Operands operands{batch, Shape(in.x.size()), {}, {}, {}, c.p, c.q};
+  if (c.arity > 0) operands.x = cases::upload(batch, in.x, operands.shape, c.type(0));
+  if (c.arity > 1) operands.y = cases::upload(batch, in.y, operands.shape, c.type(1));
+  if (c.arity > 2) operands.z = cases::upload(batch, in.z, operands.shape, c.type(2));
   return c.record(operands);
+}
+
+void check(const ElementwiseCase& c, const Batch& batch, Tensor result, const Inputs& in) {
+  INFO("op " << c.name);
+  REQUIRE(result.size() == in.x.size());
+  if (result.dtype() == DType::f32) {
+    CHECK(cases::mismatch(c, read(batch, result), in.x, in.y, in.z) == "");
+    return;
+  }
+  const auto got = batch.read_i32(result);
+  REQUIRE_OK(got.error());
+  CHECK(cases::mismatch(c, *got, in.x, in.y, in.z) == "");
 }
 
 }  // namespace
@@ -48,34 +71,27 @@ TEST_CASE_METHOD(DeviceTest, "elementwise ops are right at NaN, infinities, zero
   Batch batch(shared_device());
   std::vector<Tensor> results;
   for (const ElementwiseCase& c : cases::elementwise_cases()) {
-    const SpecialInputs inputs = special_inputs(c.arity);
-    results.push_back(record(c, batch, inputs.x, inputs.y));
+    results.push_back(record(c, batch, special_inputs(c)));
   }
   REQUIRE_OK(batch.execute());
   std::size_t next = 0;
   for (const ElementwiseCase& c : cases::elementwise_cases()) {
-    const SpecialInputs inputs = special_inputs(c.arity);
-    CHECK(cases::mismatch(c, read(batch, results[next++]), inputs.x, inputs.y) == "");
+    check(c, batch, results[next++], special_inputs(c));
   }
 }
 
 TEST_CASE_METHOD(DeviceTest, "elementwise ops keep within their tolerance at every length", "[elementwise]") {
   for (const ElementwiseCase& c : cases::elementwise_cases()) {
     Batch batch(shared_device());
-    std::vector<std::vector<float>> x, y;
+    std::vector<Inputs> inputs;
     std::vector<Tensor> results;
     for (std::size_t n : lengths()) {
-      x.push_back(cases::random_values(n, c.low, c.high, n));
-      y.push_back(c.arity > 1 ? cases::random_values(n, c.low, c.high, n + 1) : std::vector<float>());
-      results.push_back(record(c, batch, x.back(), y.back()));
+      inputs.push_back(random_inputs(c, n));
+      results.push_back(record(c, batch, inputs.back()));
     }
     INFO("op " << c.name);
     REQUIRE_OK(batch.execute());
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const std::vector<float> got = read(batch, results[i]);
-      CHECK(got.size() == lengths()[i]);
-      CHECK(cases::mismatch(c, got, x[i], y[i]) == "");
-    }
+    for (std::size_t i = 0; i < results.size(); ++i) check(c, batch, results[i], inputs[i]);
   }
 }
 
@@ -86,7 +102,7 @@ TEST_CASE_METHOD(DeviceTest, "activations keep within their tolerance over a fin
   for (const char* name : {"sigmoid", "tanh", "swish", "gelu", "gelu_tanh", "exp"}) {
     const ElementwiseCase& c = *cases::find_elementwise_case(name);
     Batch batch(shared_device());
-    const Tensor y = record(c, batch, x, {});
+    const Tensor y = record(c, batch, {x, {}, {}});
     CHECK(cases::mismatch(c, run(batch, y), x, {}) == "");
   }
 }

@@ -71,10 +71,10 @@ std::vector<Mistake> mistakes() {
          (void)b.matmul(b.fill(1, {2, 3}), b.fill(1, {4, 5}));
        },
        {"matmul", "[2, 3]", "[4, 5]"}},
-      {"a matmul of three dims",
+      {"a batched matmul of two numbers of matrices",
        Errc::shape_mismatch,
        [](Batch& b) {
-         (void)b.matmul(b.fill(1, {2, 3, 4}), b.fill(1, {4, 5}));
+         (void)b.matmul(b.fill(1, {2, 3, 4}), b.fill(1, {3, 4, 5}));
        },
        {"matmul", "[2, 3, 4]"}},
       {"a flat matmul of wrong sizes",
@@ -107,10 +107,10 @@ std::vector<Mistake> mistakes() {
          (void)b.fill(1, {2, -3});
        },
        {"fill"}},
-      {"five dims",
+      {"nine dims",
        Errc::invalid_argument,
        [](Batch& b) {
-         (void)b.fill(1, {1, 1, 1, 1, 1});
+         (void)b.fill(1, {1, 1, 1, 1, 1, 1, 1, 1, 1});
        },
        {"fill"}},
       {"a fill without a shape", Errc::invalid_argument, [](Batch& b) { (void)b.fill(1, Shape()); }, {"fill"}},
@@ -334,6 +334,42 @@ TEST_CASE_METHOD(DeviceTest, "more memory than there is gives an error that says
   const Tensor y = batch.neg(batch.upload({1.f}));
   CHECK(run(batch, y) == std::vector<float>{-1});
   check_device_works(device);
+}
+
+TEST_CASE_METHOD(DeviceTest, "what was moved from is an error to use, and can be destroyed", "[errors]") {
+  Device device = open_device();
+  Device elsewhere = std::move(device);
+  Batch orphan(device);
+  (void)orphan.neg(orphan.upload({1.f}));
+  CHECK(orphan.execute().code == Errc::invalid_argument);
+  CHECK(contains(orphan.error().message, "moved from"));
+  CHECK(Buffer::create(device, Shape(4)).error().code == Errc::invalid_argument);
+
+  Buffer buffer = Buffer::from(elsewhere, counting(4)).value();
+  const Buffer kept = std::move(buffer);
+  std::vector<float> out(4);
+  CHECK(buffer.read(out).code == Errc::invalid_argument);
+  CHECK(buffer.write(out).code == Errc::invalid_argument);
+  CHECK(contains(buffer.read(out).message, "moved from"));
+  CHECK(kept.read().value() == counting(4));
+
+  Batch batch(elsewhere);
+  const Tensor x = batch.upload(counting(4));
+  const Tensor y = batch.neg(x);
+  Program program = batch.compile().value();
+  Program other = std::move(program);
+  for (const Error& error : {program.run(), program.submit().error(), program.write(x, out), program.read(y, out)}) {
+    CHECK(error.code == Errc::invalid_argument);
+    CHECK(contains(error.message, "moved from"));
+  }
+  REQUIRE_OK(other.run());
+  CHECK(other.read(y).value()[3] == -3.0f);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a buffer from no data needs a shape", "[errors]") {
+  const Error error = Buffer::from(shared_device(), Span<const float>()).error();
+  CHECK(error.code == Errc::empty_input);
+  CHECK(contains(error.message, "explicit shape"));
 }
 
 }  // namespace brontes::test

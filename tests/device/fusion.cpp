@@ -28,10 +28,10 @@ struct Approx {
 
 // What an op gives, with the errors of its operands carried along: the worst corner, and the op's own tolerance.
 Approx apply(const ElementwiseCase& c, Approx x, Approx y, double p, double q) {
-  Approx result{c.reference(x.value, y.value, p, q), 0};
+  Approx result{c.reference(x.value, y.value, 0, p, q), 0};
   for (double a : {x.value - x.error, x.value + x.error}) {
     for (double b : {y.value - y.error, y.value + y.error}) {
-      result.error = std::fmax(result.error, std::fabs(c.reference(a, b, p, q) - result.value));
+      result.error = std::fmax(result.error, std::fabs(c.reference(a, b, 0, p, q) - result.value));
     }
   }
   // Near an extremum the corners say nothing: no op of these tests is steeper there than twice its slope.
@@ -257,7 +257,7 @@ BatchStats check(const Device& device, const Recipe& recipe, bool bits) {
     }
     for (const auto& s : recipe.steps) {
       const Tensor y = s.op->arity == 2 ? tensors[s.b] : Tensor();
-      const Tensor t = s.op->record({batch, Shape(), tensors[s.a], y, s.p, s.q});
+      const Tensor t = s.op->record({batch, Shape(), tensors[s.a], y, {}, s.p, s.q});
       tensors.push_back(s.keep ? batch.keep(t) : t);
     }
     REQUIRE_OK(batch.execute());

@@ -59,7 +59,7 @@ Expected expected(const std::vector<float>& x, const std::vector<float>& w, cons
     const bool biased = epilogue.bias && !bias.empty();
     const double sum = product.product[i] + (biased ? double{bias[i % n]} : 0.0);
     const double magnitude = product.magnitude[i] + (biased ? std::fabs(double{bias[i % n]}) : 0.0);
-    const double value = op != nullptr ? op->reference(sum, 0, 0, 0) : sum;
+    const double value = op != nullptr ? op->reference(sum, 0, 0, 0, 0) : sum;
     result.values.push_back(value);
     result.allowed.push_back(1.2 * cases::matmul_tolerance * magnitude +
                              (op != nullptr ? op->tolerance.absolute + op->tolerance.relative * std::fabs(value) : 0));

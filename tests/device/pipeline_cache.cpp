@@ -6,6 +6,8 @@
 #include <fstream>
 #include <iterator>
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 namespace brontes::test {
@@ -184,6 +186,61 @@ TEST_CASE_METHOD(DeviceTest, "foreign files, directories and longer files are a 
     CHECK(device.pipeline_cache().state == PipelineCacheState::rejected);
     CHECK(contains(device.pipeline_cache().note, scratch.file(name)));
   }
+}
+
+TEST_CASE_METHOD(DeviceTest, "a path that is no regular file is not used, not replaced, and noted at open and close",
+                 "[cache]") {
+  const Scratch scratch;
+  fs::create_symlink("nowhere", scratch.file("link"));
+  REQUIRE(mkfifo(scratch.file("fifo").c_str(), 0600) == 0);
+  std::vector<std::pair<std::string, std::string>> paths = {{scratch.file("link"), "it is a symbolic link"},
+                                                            {scratch.file("fifo"), "it is a FIFO"}};
+  // Like /dev/null, which root could do harm to.
+  if (geteuid() != 0) {
+    paths.emplace_back("/dev/null", "it is a character device");
+  } else if (mknod(scratch.file("null").c_str(), S_IFCHR | 0666, makedev(1, 3)) == 0) {
+    paths.emplace_back(scratch.file("null"), "it is a character device");
+  }
+  for (const auto& [path, reason] : paths) {
+    INFO(path);
+    const fs::file_type before = fs::symlink_status(path).type();
+    Notes notes;
+    {
+      DeviceOptions options = options_with(path, &notes);
+      options.tuning.enabled = true;
+      const Device device = open_device(options);
+      CHECK(device.pipeline_cache().state == PipelineCacheState::rejected);
+      CHECK(contains(device.pipeline_cache().note, reason));
+      CHECK(device.tuning().state == TuningState::rejected);
+      CHECK(contains(device.tuning().note, reason));
+      REQUIRE_FALSE(notes.texts.empty());
+      CHECK(contains(notes.texts[0], reason));
+      check_device_works(device);
+      const Error error = device.save_pipeline_cache();
+      CHECK(error.code == Errc::io);
+      CHECK(contains(error.message, reason));
+      notes.texts.clear();
+    }
+    REQUIRE_FALSE(notes.texts.empty());
+    CHECK(contains(notes.texts[0], reason));
+    CHECK(fs::symlink_status(path).type() == before);
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "a cache or tuning file that every user may write to is not used", "[cache][tuning]") {
+  const Scratch scratch;
+  const std::string path = scratch.file();
+  (void)make_cache(path);
+  spill(path + ".tuning", "anything");
+  fs::permissions(path, fs::perms::others_write, fs::perm_options::add);
+  fs::permissions(path + ".tuning", fs::perms::others_write, fs::perm_options::add);
+  DeviceOptions options = options_with(path);
+  options.tuning.enabled = true;
+  const Device device = open_device(options);
+  CHECK(device.pipeline_cache().state == PipelineCacheState::rejected);
+  CHECK(contains(device.pipeline_cache().note, "every user may write to it"));
+  CHECK(device.tuning().state == TuningState::rejected);
+  CHECK(contains(device.tuning().note, "every user may write to it"));
 }
 
 TEST_CASE_METHOD(DeviceTest, "a place that cannot be written is an io error on saving and no failure elsewhere",

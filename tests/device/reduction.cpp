@@ -45,8 +45,8 @@ void check_lengths(const Device& device) {
   REQUIRE_OK(batch.execute());
   for (std::size_t i = 0; i < results.size(); ++i) {
     INFO(lengths()[i] << " elements");
-    const double sum_allowed = cases::reduction_tolerance * cases::sum_of_magnitudes(x[i]);
-    const double dot_allowed = cases::reduction_tolerance * cases::dot_of_magnitudes(x[i], y[i]);
+    const double sum_allowed = cases::reduction_tolerance(lengths()[i]) * cases::sum_of_magnitudes(x[i]);
+    const double dot_allowed = cases::reduction_tolerance(lengths()[i]) * cases::dot_of_magnitudes(x[i], y[i]);
     CHECK(std::fabs(static_cast<double>(one(batch, results[i].sum)) - cases::sum(x[i])) <= sum_allowed);
     CHECK(std::fabs(static_cast<double>(one(batch, results[i].dot)) - cases::dot(x[i], y[i])) <= dot_allowed);
     CHECK(static_cast<double>(one(batch, results[i].max)) == cases::maximum(x[i]));

@@ -53,6 +53,8 @@ inline StoredWeights random_stored(DType type, std::uint64_t rows, std::uint64_t
   result.values.reserve(count);
   while (result.values.size() < count) {
     switch (type) {
+      case DType::i32:  // no weight has these
+      case DType::mask:
       case DType::f32: {
         const float value = noise[next++] / 32768.0f;
         put(&value, 4);
@@ -108,6 +110,8 @@ inline StoredWeights random_stored(DType type, std::uint64_t rows, std::uint64_t
 inline std::vector<float> exact_values(DType type, std::uint64_t rows, std::uint64_t columns, std::uint64_t seed) {
   const std::size_t count = rows * columns;
   switch (type) {
+    case DType::i32:  // no weight has these
+    case DType::mask:
     case DType::f32: return cases::random_values(count, -1, 1, seed);
     case DType::f16: {
       std::vector<float> values = cases::random_integers(count, 1023, seed);

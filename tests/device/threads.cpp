@@ -2,7 +2,10 @@
 #include "reference.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <memory>
 #include <optional>
+#include <random>
 #include <thread>
 
 namespace brontes::test {
@@ -33,6 +36,181 @@ std::string wrong(const Batch& batch, Tensor x, const std::vector<float>& want) 
   const Result<std::vector<float>> got = batch.read(x);
   return got ? cases::mismatch(*got, want) : got.error().message;
 }
+
+/// What one of many threads does with a device that all share: something else each time, every result checked. Numbers
+/// are whole and small, so that all results are exact.
+class Worker {
+ public:
+  Worker(const Device& device, MatmulCache& cache, unsigned id) : device_(device), cache_(cache), random_(id) {}
+
+  std::string step() {
+    // Opening a device takes longer than anything else.
+    switch (pick(0, 40)) {
+      case 0: return own_device();
+      case 1: return forget_program();
+      default: break;
+    }
+    switch (pick(0, 6)) {
+      case 0: return batch();
+      case 1: return program();
+      case 2: return replace();
+      case 3: return product();
+      case 4: return buffer();
+      case 5: return leave_in_flight();
+      default: return one_shot();
+    }
+  }
+
+  // The next run of program() makes another one while this one's last run may still be going on.
+  std::string forget_program() {
+    if (!program_) return {};
+    const Result<Submission> submission = program_->submit();
+    program_.reset();
+    return submission.error().message;
+  }
+
+  static constexpr std::uint64_t rows = 12;
+  static constexpr std::uint64_t columns = 64;
+
+ private:
+  unsigned pick(unsigned low, unsigned high) { return std::uniform_int_distribution<unsigned>(low, high)(random_); }
+  std::vector<float> numbers(std::size_t count) { return cases::random_integers(count, 100, random_()); }
+
+  std::string batch() {
+    const std::vector<float> x = numbers(pick(1, 5000));
+    const auto amount = static_cast<float>(pick(0, 9));
+    std::vector<float> want;
+    for (float v : x) want.push_back(v * 2.0f + amount);
+    BatchOptions options;
+    options.fuse = pick(0, 1) == 0;
+    options.work_per_submit = pick(0, 3) == 0 ? 1 : 0;
+    Batch batch(device_, options);
+    const Tensor y = batch.keep(batch.offset(batch.scale(batch.upload(x), 2.0f), amount));
+    const Tensor total = batch.sum(y);
+    if (const Error error = batch.execute()) return "batch: " + error.message;
+    if (std::string text = wrong(batch, y, want); !text.empty()) return "batch: " + text;
+    return wrong(batch, total, {static_cast<float>(cases::sum(want))});
+  }
+
+  std::string program() {
+    if (!program_) {
+      Batch batch(device_);
+      x_ = batch.upload(std::vector<float>(300, 0.0f));
+      y_ = batch.neg(batch.add(x_, x_));
+      Result<Program> compiled = batch.compile();
+      if (!compiled) return "compile: " + compiled.error().message;
+      program_.emplace(std::move(*compiled));
+    }
+    for (int i = 0; i < 3; ++i) {
+      std::vector<float> x = numbers(300);
+      if (const Error error = program_->write(x_, x)) return "write: " + error.message;
+      for (float& v : x) v *= -2.0f;
+      if (const Error error = program_->run()) return "run: " + error.message;
+      std::vector<float> y(300);
+      if (const Error error = program_->read(y_, y)) return "read: " + error.message;
+      if (y != x) return "a program gave something else";
+    }
+    return {};
+  }
+
+  std::string name() { return "w" + std::to_string(pick(0, 3)); }
+
+  // All elements of a weight are the same: whoever finds two of them in one product has met half a replacement.
+  std::string replace() {
+    const std::vector<float> data(rows * columns, static_cast<float>(pick(1, 50)));
+    const std::string weight = name();
+    const DType type = pick(0, 1) == 0 ? DType::f32 : DType::f16;
+    Error error;
+    switch (pick(0, 4)) {
+      case 0: (void)cache_.evict(weight); break;
+      case 1: cache_.trim(); break;
+      case 2: error = cache_.replace_weight(weight, data, rows, columns, type); break;
+      default: error = cache_.upload_weight(weight, data, rows, columns, type); break;
+    }
+    if (!error || error.code == Errc::not_found || error.code == Errc::already_exists) return {};
+    return "replace: " + error.message;
+  }
+
+  std::string product() {
+    const std::uint64_t m = pick(1, 3);
+    std::vector<float> y(m * rows);
+    const Error error = cache_.matmul(name(), std::vector<float>(m * columns, 1.0f), y, m);
+    if (error.code == Errc::not_found) return {};
+    if (error) return "product: " + error.message;
+    const float value = y[0] / static_cast<float>(columns);
+    if (!(value >= 1.0f && value <= 50.0f) || value != static_cast<float>(static_cast<int>(value))) {
+      return "a product of no weight: " + std::to_string(y[0]);
+    }
+    return y == std::vector<float>(m * rows, y[0]) ? "" : "a product of two weights";
+  }
+
+  std::string buffer() {
+    const std::vector<float> x = numbers(pick(1, 3000));
+    Result<Buffer> buffer = Buffer::from(device_, x);
+    if (!buffer) return "buffer: " + buffer.error().message;
+    Batch batch(device_);
+    batch.store(batch.neg(batch.import_buffer(*buffer)), *buffer);
+    if (const Error error = batch.submit().error()) return "store: " + error.message;
+    const Result<std::vector<float>> got = buffer->read();
+    if (!got) return "buffer: " + got.error().message;
+    std::vector<float> want;
+    for (float v : x) want.push_back(-v);
+    if (*got != want) return "a buffer holds something else";
+    if (const Error error = buffer->write(x)) return "buffer: " + error.message;
+    return buffer->read().value() == x ? "" : "a buffer was not written";
+  }
+
+  // The batch, its input and its program go while the device works on them.
+  std::string leave_in_flight() {
+    const Buffer result = Buffer::create(device_, {64, 64}).value();
+    Submission submission;
+    {
+      const Buffer ones = Buffer::from(device_, std::vector<float>(64 * 64, 1.0f), {64, 64}).value();
+      Batch batch(device_);
+      Tensor x = batch.import_buffer(ones);
+      for (int i = 0; i < 3; ++i) x = batch.scale(batch.matmul(x, x), 1.0f / 64.0f);
+      batch.store(x, result);
+      Result<Submission> submitted = batch.submit();
+      if (!submitted) return "submit: " + submitted.error().message;
+      submission = *submitted;
+    }
+    if (pick(0, 1) == 0) {
+      if (const Error error = submission.wait()) return "wait: " + error.message;
+    }
+    return result.read().value() == std::vector<float>(64 * 64, 1.0f) ? "" : "what was in flight went wrong";
+  }
+
+  std::string one_shot() {
+    const std::vector<float> x = numbers(500);
+    const Result<float> total = ops::sum(device_, x);
+    if (!total) return "one-shot: " + total.error().message;
+    return *total == static_cast<float>(cases::sum(x)) ? "" : "a one-shot sum is wrong";
+  }
+
+  // It is closed by whoever lets go last: the submission, when its work is done. Without validation: the layer of 2023
+  // looks up devices without a lock while others come and go (Vulkan-ValidationLayers 4391), and reports valid ones.
+  static std::string own_device() {
+    Submission submission;
+    {
+      DeviceOptions options = checked_options();
+      options.validation = Toggle::off;
+      Result<Device> device = Device::open(options);
+      if (!device) return "open: " + device.error().message;
+      Batch batch(*device);
+      (void)batch.neg(batch.upload(counting(1000)));
+      Result<Submission> submitted = batch.submit();
+      if (!submitted) return "submit: " + submitted.error().message;
+      submission = *submitted;
+    }
+    return submission.wait().message;
+  }
+
+  const Device& device_;
+  MatmulCache& cache_;
+  std::mt19937 random_;
+  std::optional<Program> program_;
+  Tensor x_, y_;
+};
 
 }  // namespace
 
@@ -164,6 +342,38 @@ TEST_CASE_METHOD(DeviceTest, "devices open and close on several threads at once"
     if (const Error error = ops::relu(*device, x, x)) return error.message;
     return x[0] == 0.0f ? "" : "relu is wrong";
   });
+}
+
+TEST_CASE_METHOD(DeviceTest, "eight threads of mixed work on one device all get their own results", "[threads]") {
+  using namespace std::chrono;
+  // SwiftShader builds pipelines for seconds before it comes to the point.
+  const bool slow = contains(shared_device().info().name, "SwiftShader");
+  const auto time = soak() ? seconds(180) : seconds(slow ? 2 : 5);
+  for (const bool staged : {false, true}) {
+    INFO((staged ? "staged" : "mapped") << " memory");
+    DeviceOptions options = checked_options();
+    options.simulate.staged_memory = staged;
+    const Device device = open_device(options);
+    {
+      MatmulCache cache(device, {4, MatmulKernel::automatic});
+      std::atomic<std::uint64_t> steps{0};
+      const auto end = steady_clock::now() + time / 2;
+      run_threads(8, [&](int id) -> std::string {
+        Worker worker(device, cache, static_cast<unsigned>(id));
+        do {
+          if (std::string text = worker.step(); !text.empty()) return text;
+          ++steps;
+        } while (steady_clock::now() < end);
+        return worker.forget_program();
+      });
+      CHECK(steps > 8);
+    }
+    // A worker may have left its last run in flight. This one comes after all of them, and is waited for.
+    check_device_works(device);
+    // Whoever allocates frees what work in flight had kept from being freed.
+    const Buffer last = Buffer::create(device, {1}).value();
+    CHECK(device.stats().live_buffers == 1);
+  }
 }
 
 }  // namespace brontes::test

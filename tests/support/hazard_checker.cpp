@@ -33,6 +33,7 @@ Accesses accesses_of(const Dispatch& dispatch) {
   const Touched touch = touched(dispatch);
   for (std::size_t i = 0; i < dispatch.binding_count; ++i) {
     if (dispatch.bindings[i].bytes == 0) continue;
+    if ((dispatch.used >> i & 1u) == 0) continue;  // the replay objects where it should be used
     if ((touch.read >> i & 1u) != 0) found.reads.push_back(dispatch.bindings[i]);
     if ((touch.written >> i & 1u) != 0) found.writes.push_back(dispatch.bindings[i]);
   }
@@ -212,7 +213,9 @@ class Checker {
   void check_aliases() {
     for (std::size_t i = 0; i < plan_.dispatches.size(); ++i) {
       const Dispatch& d = plan_.dispatches[i];
-      const Touched touch = touched(d);
+      Touched touch = touched(d);
+      touch.read &= d.used;
+      touch.written &= d.used;
       for (std::size_t w = 0; w < d.binding_count; ++w) {
         if ((touch.written >> w & 1u) == 0) continue;
         for (std::size_t b = 0; b < d.binding_count; ++b) {
@@ -246,7 +249,7 @@ class Checker {
     std::uint64_t live = 0;
     for (std::size_t n = graph_.first_pending_node(); n < graph_.nodes().size(); ++n) {
       live += needed[n];
-      const bool optional = needed[n] && graph_.nodes()[n].kind == record::NodeKind::store;
+      const bool optional = needed[n] && graph_.nodes()[n].op->copies;
       if (grouped[n] > needed[n] || (grouped[n] < needed[n] && !optional)) {
         object(Rule::miscounted, "op " + std::to_string(n) + " (" + record::name(graph_.nodes()[n]) + ") is in " +
                                      std::to_string(grouped[n]) + " groups" + (needed[n] ? "" : " and has no effect"));

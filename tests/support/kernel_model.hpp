@@ -1,5 +1,6 @@
-// Runs a dispatch on symbols as its kernel runs it on numbers: from the specialization constants, push
-// constants and bindings alone, whatever the planner says it is for.
+// Runs elementwise programs on symbols as their kernels run them on numbers: from the specialization constants, push
+// constants and bindings alone, whatever the planner says they are for. Of other kernels it knows which bindings they
+// touch.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -13,15 +14,22 @@ namespace brontes::test {
 
 using Object = std::function<void(const std::string&)>;
 
-/// Bindings that are neither needed nor missing, grids that cover the work and accesses inside their
-/// regions are checked on the way.
-void run_kernel(const plan::Dispatch& dispatch, Memory& memory, Symbols& symbols, const Object& object);
+/// A dispatch of the elementwise kernel. Bindings that are neither needed nor missing, grids that cover the work and
+/// accesses inside their regions are checked on the way.
+void run_elementwise(const plan::Dispatch& dispatch, Memory& memory, const Object& object);
+
+/// The epilogue of a dispatch, over all elements of its result.
+void run_epilogue(const plan::Dispatch& dispatch, Memory& memory, const Object& object, std::vector<Symbol>& words);
+
+/// True when the dispatch ends in elementwise steps.
+bool has_epilogue(const plan::Dispatch& dispatch);
 
 /// The constant or binding of that name. A kernel without it is a bug of the test.
 std::uint32_t constant(const plan::Dispatch& dispatch, const char* name);
 std::size_t binding(const plan::Dispatch& dispatch, const char* name);
 
-/// By binding: the specialised kernel really reads it, or writes it.
+/// By binding: whether the kernel reads it, or writes it, once its specialization constants are given. Found in the
+/// specialised SPIR-V.
 struct Touched {
   std::uint8_t read = 0;
   std::uint8_t written = 0;

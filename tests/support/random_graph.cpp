@@ -1,17 +1,30 @@
 #include "support/random_graph.hpp"
 
+#include "op_case.hpp"
+#include "ops/call.hpp"
+#include "ops/catalogue.hpp"
+#include "ops/matmul.hpp"
+#include "ops/reduce.hpp"
+#include "ops/store.hpp"
+#include "record/elementwise.hpp"
+#include "record/view.hpp"
+
+#include "accumulate.spv.h"
+#include "split.spv.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
 namespace brontes::test {
 namespace {
 
+using ops::ReduceOp;
 using record::ElementwiseOp;
 using record::Graph;
-using record::ReduceOp;
 using record::ResourceId;
 using record::ValueId;
 
@@ -19,9 +32,26 @@ constexpr ResourceId resource_count = 3;
 constexpr std::uint64_t resource_elements = 48;
 constexpr std::uint64_t most_elements = 400;
 
+// The cases that are small enough, by room. Rooms without such cases are left out.
+const std::vector<std::vector<cases::OpCase>>& small_cases() {
+  static const auto rooms = [] {
+    std::vector<std::vector<cases::OpCase>> all;
+    for (const cases::NamedCaseRoom& room : cases::op_cases()) {
+      std::vector<cases::OpCase> small = room.room.cases();
+      std::erase_if(small, [](const cases::OpCase& c) {
+        return std::any_of(c.operands.begin(), c.operands.end(),
+                           [](const cases::Operand& o) { return o.shape.count() > most_elements; });
+      });
+      if (!small.empty()) all.push_back(std::move(small));
+    }
+    return all;
+  }();
+  return rooms;
+}
+
 class Recorder {
  public:
-  explicit Recorder(Random& random) : random_(random), graph_(std::uint64_t{1} << 20) {}
+  explicit Recorder(Random& random) : random_(random), batch_(OpAccess::detached()), graph_(*OpAccess::graph(batch_)) {}
 
   Graph run() {
     for (std::uint32_t i = random_.between(1, 3); i-- > 0;) source();
@@ -36,6 +66,8 @@ class Recorder {
     return std::move(graph_);
   }
 
+  std::uint32_t ops_of_cases() const { return ops_of_cases_; }
+
  private:
   // Ops that do not fit are part of the game: nothing is recorded, and `otherwise` stands in.
   ValueId add(const Result<ValueId>& value, ValueId otherwise) {
@@ -46,6 +78,7 @@ class Recorder {
   void add(const Result<ValueId>& value) { add(value, 0); }
 
   const Shape& shape_of(ValueId value) const { return graph_.values()[value].shape; }
+  DType type_of(ValueId value) const { return graph_.values()[value].dtype; }
 
   ValueId any() {
     // Recent values make chains, old ones make fans.
@@ -68,9 +101,10 @@ class Recorder {
     }
   }
 
-  ValueId upload(const Shape& s) {
-    const std::vector<float> data(s.count());
-    return add(graph_.upload(data, s), 0);
+  ValueId upload(const Shape& s, DType type = DType::f32) {
+    if (type == DType::f32) return add(graph_.upload(std::vector<float>(s.count()), s), 0);
+    const ValueId whole = add(graph_.upload_i32(std::vector<std::int32_t>(s.count()), s), 0);
+    return type == DType::i32 ? whole : add(record::cast(graph_, whole, type), whole);
   }
 
   ValueId import(ResourceId resource) {
@@ -119,22 +153,49 @@ class Recorder {
     // A copy within a buffer has the same place at both ends: buffers are imported and stored as a whole.
     if (value.resource == into && value.offset != 0) return;
     // A value of an earlier execution that was not kept cannot be stored.
-    if (graph_.store(x, into, value.shape)) return;
+    if (ops::store(graph_, x, into, value.shape, value.dtype)) return;
   }
 
   ValueId unary(ValueId x) {
     constexpr std::array ops{ElementwiseOp::relu,  ElementwiseOp::neg,  ElementwiseOp::exp,   ElementwiseOp::copy,
                              ElementwiseOp::scale, ElementwiseOp::gelu, ElementwiseOp::clamp, ElementwiseOp::offset};
+    if (type_of(x) != DType::f32) {
+      constexpr std::array i32{ElementwiseOp::neg, ElementwiseOp::abs, ElementwiseOp::i32_to_f32,
+                               ElementwiseOp::i32_to_mask};
+      constexpr std::array mask{ElementwiseOp::logical_not, ElementwiseOp::copy, ElementwiseOp::mask_to_f32,
+                                ElementwiseOp::mask_to_i32};
+      return add(record::elementwise(graph_, random_.pick(type_of(x) == DType::i32 ? i32 : mask), {&x, 1}), x);
+    }
     const float p = static_cast<float>(random_.below(3));
-    return add(graph_.elementwise(random_.pick(ops), {&x, 1}, p, p + 1), x);
+    return add(record::elementwise(graph_, random_.pick(ops), {&x, 1}, p, p + 1), x);
   }
 
   ValueId binary(ValueId x, ValueId y) {
     constexpr std::array ops{ElementwiseOp::add, ElementwiseOp::sub, ElementwiseOp::mul, ElementwiseOp::max,
                              ElementwiseOp::div};
     if (!record_fits(x, y)) return x;
-    const ValueId inputs[] = {x, y};
-    return add(graph_.elementwise(random_.pick(ops), inputs), x);
+    const ValueId inputs[] = {x, type_of(x) == type_of(y) ? y : add(record::cast(graph_, y, type_of(x)), y)};
+    if (type_of(x) == DType::mask) return add(record::elementwise(graph_, ElementwiseOp::logical_xor, inputs), x);
+    return add(record::elementwise(graph_, random_.pick(ops), inputs), x);
+  }
+
+  // A comparison and what is chosen by it.
+  ValueId select(ValueId x, ValueId y) {
+    constexpr std::array ops{ElementwiseOp::lt, ElementwiseOp::ge, ElementwiseOp::ne};
+    if (!record_fits(x, y) || type_of(x) != type_of(y) || type_of(x) == DType::mask) return x;
+    const ValueId pair[] = {x, y};
+    ValueId mask = add(record::elementwise(graph_, random_.pick(ops), pair), x);
+    if (mask == x) return x;
+    if (random_.one_in(3)) mask = unary(mask);
+    if (type_of(mask) != DType::mask) return mask;
+    const ValueId all[] = {mask, random_.one_in(2) ? x : y, random_.one_in(2) ? y : like(x)};
+    return add(record::elementwise(graph_, ElementwiseOp::where, all), x);
+  }
+
+  // x where some mask is true, something else elsewhere.
+  ValueId masked(ValueId x) {
+    const ValueId all[] = {upload(random_.one_in(2) ? Shape(1) : shape_of(x), DType::mask), x, like(x)};
+    return add(record::elementwise(graph_, ElementwiseOp::where, all), x);
   }
 
   // Outer products of vectors grow fast.
@@ -147,21 +208,53 @@ class Recorder {
     return x;
   }
 
+  // Some of its elements, or all in another order, or more of them.
+  ValueId view(ValueId x) {
+    const Shape s = shape_of(x);
+    switch (random_.below(3)) {
+      case 0: {
+        std::vector<Range> ranges;
+        for (std::size_t d = 0; d < s.rank(); ++d) {
+          const std::int64_t begin = random_.below(3);
+          const std::int64_t end = random_.one_in(2) ? Range::past_last : std::int64_t{random_.between(1, 9)};
+          const std::int64_t step = random_.one_in(3) ? 2 : 1;
+          ranges.push_back(random_.one_in(5) ? Range{Range::past_last, begin - 1, -step} : Range{begin, end, step});
+        }
+        return add(record::slice(graph_, x, ranges), x);
+      }
+      case 1: {
+        std::vector<std::int64_t> axes(s.rank());
+        for (std::size_t d = 0; d < axes.size(); ++d) {
+          axes[d] = static_cast<std::int64_t>(d);
+          std::swap(axes[d], axes[random_.below(static_cast<std::uint32_t>(d + 1))]);
+        }
+        return add(record::permute(graph_, x, axes), x);
+      }
+      default: {
+        if (s.rank() == Shape::max_rank || s.count() > most_elements / 2) return x;
+        std::vector<std::uint64_t> dims{2};
+        for (std::size_t d = 0; d < s.rank(); ++d) dims.push_back(s[d] == 1 && random_.one_in(2) ? 2 : s[d]);
+        return add(record::expand(graph_, x, Shape::of(dims)), x);
+      }
+    }
+  }
+
   // Of the same shape as x, from somewhere else.
   ValueId like(ValueId x) {
     for (std::uint32_t tries = 0; tries < 3; ++tries) {
       const ValueId y = any();
-      if (y != x && shape_of(y) == shape_of(x)) return y;
+      if (y != x && shape_of(y) == shape_of(x) && type_of(y) == type_of(x)) return y;
     }
-    return upload(shape_of(x));
+    return upload(shape_of(x), type_of(x));
   }
 
   // A row, a column or a scalar that broadcasts to x.
   ValueId smaller(ValueId x) {
     const Shape s = shape_of(x);
-    if (s.rank() < 2 || random_.one_in(4)) return upload(Shape(1));
-    if (s.rank() == 2 && random_.one_in(2)) return upload(Shape(s[0], 1));
-    return upload(Shape(s[s.rank() - 1]));
+    const DType type = type_of(x);
+    if (s.rank() < 2 || random_.one_in(4)) return upload(Shape(1), type);
+    if (s.rank() == 2 && random_.one_in(2)) return upload(Shape(s[0], 1), type);
+    return upload(Shape(s[s.rank() - 1]), type);
   }
 
   ValueId any_with_elements() {
@@ -172,9 +265,42 @@ class Recorder {
     return upload(Shape(6, 8));
   }
 
+  // A random case of a random room, on values that are there where their shapes allow it.
+  ValueId op_of_case(ValueId otherwise) {
+    const cases::OpCase& c = random_.pick(random_.pick(small_cases()));
+    std::vector<Tensor> operands;
+    for (const cases::Operand& o : c.operands) operands.push_back(OpAccess::tensor(batch_, of_shape(o.shape, o.type)));
+    const auto before = static_cast<ValueId>(graph_.values().size());
+    const std::size_t nodes_before = graph_.nodes().size();
+    const Tensor result = c.record(batch_, operands);
+    // All of its results, and what it took to get there.
+    for (ValueId id = before; id < graph_.values().size(); ++id) values_.push_back(id);
+    if (graph_.nodes().size() == nodes_before) return otherwise;
+    ++ops_of_cases_;
+    return result.valid() ? values_.back() : otherwise;
+  }
+
+  ValueId of_shape(const Shape& s, DType type) {
+    const auto fits = [&](ValueId x) { return shape_of(x) == s && type_of(x) == type; };
+    std::vector<ValueId> all;
+    std::copy_if(values_.begin(), values_.end(), std::back_inserter(all), fits);
+    return all.empty() || random_.one_in(4) ? upload(s, type) : random_.pick(all);
+  }
+
   void pattern() {
     const ValueId x = any_with_elements();
-    switch (random_.below(12)) {
+    switch (random_.below(20)) {
+      case 18:
+      case 19: {  // views between elementwise ops
+        ValueId y = x;
+        for (std::uint32_t i = random_.between(1, 4); i-- > 0;) {
+          y = view(y);
+          if (random_.one_in(8)) graph_.keep(y);
+          if (random_.one_in(2))
+            y = random_.one_in(2) ? unary(y) : binary(y, random_.one_in(2) ? view(like(y)) : smaller(y));
+        }
+        return;
+      }
       case 0: {
         chain(x, random_.between(2, 5));
         return;
@@ -202,7 +328,8 @@ class Recorder {
         for (std::uint32_t i = random_.between(2, 7); i-- > 0;) sum = binary(sum, like(sum));
         return;
       }
-      case 5: {
+      case 5:
+      case 13: {
         ValueId y = x;
         for (std::uint32_t i = random_.between(1, 4); i-- > 0;) y = binary(unary(y), smaller(y));
         return;
@@ -212,18 +339,37 @@ class Recorder {
         for (std::uint32_t i = random_.between(2, 5); i-- > 0;) {
           y = unary(y);
           if (random_.one_in(2)) graph_.keep(y);
-          if (random_.one_in(3)) add(graph_.reduce(ReduceOp::sum, {&y, 1}));
+          if (random_.one_in(3)) add(ops::reduce(graph_, ReduceOp::sum, {&y, 1}));
         }
         return;
       }
       case 7:
-      case 8: return layer();
+      case 8:
+      case 17: return layer();
       case 9: {  // a reduction and what follows
-        ValueId y = add(graph_.reduce(ReduceOp::sum, {&x, 1}), x);
+        ValueId y = add(ops::reduce(graph_, ReduceOp::sum, {&x, 1}), x);
         for (std::uint32_t i = random_.between(1, 6); i-- > 0;) y = random_.one_in(2) ? unary(y) : binary(y, like(y));
         return;
       }
       case 10: return update();
+      case 14: {
+        select(chain(x, random_.between(0, 2)), random_.one_in(2) ? like(x) : smaller(x));
+        return;
+      }
+      case 15: {  // integers between floats
+        ValueId y = add(record::cast(graph_, x, DType::i32), x);
+        for (std::uint32_t i = random_.between(1, 4); i-- > 0;) y = random_.one_in(2) ? unary(y) : binary(y, like(y));
+        chain(add(record::cast(graph_, y, DType::f32), y), random_.between(0, 2));
+        return;
+      }
+      case 11:
+      case 12: {  // an op of a case, between elementwise ops
+        ValueId y = op_of_case(x);
+        if (random_.one_in(6)) graph_.keep(y);
+        for (std::uint32_t i = random_.between(0, 4); i-- > 0;) y = random_.one_in(2) ? unary(y) : binary(y, like(y));
+        if (random_.one_in(3)) op_of_case(y);
+        return;
+      }
       default: {  // read, store, read again
         const ResourceId resource = random_.below(resource_count);
         const ValueId window = import(resource);
@@ -245,11 +391,12 @@ class Recorder {
     options.layout = random_.one_in(2) ? Layout::kn : Layout::nk;
     const ValueId a = upload(Shape(m, k));
     const ValueId b = upload(options.layout == Layout::nk ? Shape(n, k) : Shape(k, n));
-    ValueId y = add(graph_.matmul(random_.one_in(2) ? unary(a) : a, b, options), a);
+    ValueId y = add(plan::matmul(graph_, random_.one_in(2) ? unary(a) : a, b, options), a);
     if (random_.one_in(6)) graph_.keep(y);
     const ValueId product = y;
     if (!random_.one_in(3)) y = binary(y, upload(Shape(n)));
     if (!random_.one_in(3)) y = unary(y);
+    if (random_.one_in(4)) y = masked(y);
     if (random_.one_in(2)) y = binary(y, random_.one_in(4) ? product : like(y));
     chain(y, random_.between(0, 3));
   }
@@ -265,10 +412,20 @@ class Recorder {
     store(y, resource);
   }
 
+  // Another shape of a value, in front of whatever comes next.
+  ValueId reshaped(ValueId x) {
+    const std::uint64_t count = shape_of(x).count();
+    switch (random_.below(3)) {
+      case 0: return add(graph_.reshape("reshape", x, Shape(count)), x);
+      case 1: return add(graph_.reshape("reshape", x, Shape(1, count)), x);
+      default: return count % 2 == 0 ? add(graph_.reshape("reshape", x, Shape(count / 2, 2)), x) : x;
+    }
+  }
+
   void operation() {
-    const ValueId x = any();
+    const ValueId x = random_.one_in(5) ? reshaped(any()) : any();
     const ValueId y = any();
-    switch (random_.below(10)) {
+    switch (random_.below(11)) {
       case 0:
       case 1: {
         unary(x);
@@ -281,15 +438,34 @@ class Recorder {
         binary(x, random_.one_in(6) ? x : y);
         return;
       }
-      case 6: return add(graph_.fill(1.0f, shape()));
+      case 6: return add(record::fill(graph_, 1.0f, shape()));
       case 7: {
         const ValueId inputs[] = {x, y};
-        if (random_.one_in(2)) return add(graph_.reduce(ReduceOp::dot, inputs));
+        if (random_.one_in(2)) return add(ops::reduce(graph_, ReduceOp::dot, inputs));
         constexpr std::array ops{ReduceOp::sum, ReduceOp::max, ReduceOp::min};
-        return add(graph_.reduce(random_.pick(ops), {&x, 1}));
+        return add(ops::reduce(graph_, random_.pick(ops), {&x, 1}));
       }
-      default: return matmul(x, y);
+      case 8: {
+        op_of_case(x);
+        return;
+      }
+      default: return random_.one_in(3) ? call(x, y) : matmul(x, y);
     }
+  }
+
+  // Kernels of the user's own: one with two results, and one that updates its first operand in place.
+  void call(ValueId x, ValueId y) {
+    static const auto split = std::make_shared<const ops::UserKernel>(*spirv::reflect(split_spv), "split");
+    static const auto update = std::make_shared<const ops::UserKernel>(*spirv::reflect(accumulate_spv), "update");
+    ops::CallOptions options;
+    options.groups = {random_.between(1, 3), 1, 1};
+    const record::ValueType type{shape_of(x)};
+    const ValueId inputs[] = {x, y};
+    if (random_.one_in(2)) return add(ops::call(graph_, update, inputs, {&type, 1}, options));
+    const record::ValueType types[] = {type, type};
+    const auto first = ops::call(graph_, split, {inputs, 1}, types, options);
+    add(first);
+    if (first) values_.push_back(*first + 1);
   }
 
   void matmul(ValueId x, ValueId y) {
@@ -301,16 +477,18 @@ class Recorder {
     const std::uint64_t a = shape_of(x).count();
     const std::uint64_t b = shape_of(y).count();
     if (a * b > most_elements * 12) return;
-    const auto inferred = graph_.matmul(x, y, options);
+    const auto inferred = plan::matmul(graph_, x, y, options);
     if (inferred) return add(inferred);
     // Flat views: any m, k, n whose products are the element counts.
     const std::uint64_t k = random_.between(1, 12);
-    add(graph_.matmul(x, y, a / k, k, b / k, options));
+    add(plan::matmul(graph_, x, y, a / k, k, b / k, options));
   }
 
   Random& random_;
-  Graph graph_;
+  Batch batch_;
+  Graph& graph_;  // of batch_
   std::vector<ValueId> values_;
+  std::uint32_t ops_of_cases_ = 0;
 };
 
 }  // namespace
@@ -348,7 +526,12 @@ plan::PlanOptions random_options(Random& random) {
   return options;
 }
 
-Graph random_graph(Random& random) { return Recorder(random).run(); }
+Graph random_graph(Random& random, std::uint64_t* ops_of_cases) {
+  Recorder recorder(random);
+  Graph graph = recorder.run();
+  if (ops_of_cases != nullptr) *ops_of_cases += recorder.ops_of_cases();
+  return graph;
+}
 
 std::uint32_t graph_count(std::uint32_t usual) {
   const char* soak = std::getenv("BRONTES_SOAK");

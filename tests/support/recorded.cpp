@@ -1,13 +1,15 @@
 #include "support/recorded.hpp"
 
+#include "record/view.hpp"
+
 #include <algorithm>
+#include <array>
 
 namespace brontes::test {
 namespace {
 
 using record::Graph;
 using record::Node;
-using record::NodeKind;
 using record::ValueId;
 
 // Which element of an operand each element of a broadcast result takes, dim by dim.
@@ -31,6 +33,21 @@ std::vector<std::size_t> broadcast_indices(const Shape& operand, const Shape& re
   return indices;
 }
 
+// The same for a view op: coordinates times strides.
+std::vector<std::size_t> view_indices(const record::ViewAttributes& view, const Shape& result) {
+  std::vector<std::size_t> indices(result.count());
+  for (std::size_t j = 0; j < indices.size(); ++j) {
+    std::size_t rest = j;
+    std::int64_t index = view.offset;
+    for (std::size_t d = std::min(result.rank(), Shape::max_rank); d-- > 0;) {
+      index += static_cast<std::int64_t>(rest % result[d]) * view.strides.items[d];
+      rest /= result[d];
+    }
+    indices[j] = static_cast<std::size_t>(index);
+  }
+  return indices;
+}
+
 class Run {
  public:
   explicit Run(const Graph& graph) : graph_(graph) {}
@@ -48,6 +65,9 @@ class Run {
     for (std::size_t n = graph_.first_pending_node(); n < graph_.nodes().size(); ++n) {
       step(static_cast<std::uint32_t>(n));
     }
+    for (ValueId v = 0; v < graph_.values().size(); ++v) {
+      if (graph_.base(v) != v) recorded_.values[v] = recorded_.values[graph_.base(v)];
+    }
     return std::move(recorded_);
   }
 
@@ -59,81 +79,50 @@ class Run {
     return {words, words + v.shape.count()};
   }
 
-  std::vector<Symbol> operand(ValueId value) {
+  std::vector<Symbol> operand(ValueId view) {
+    const ValueId value = graph_.base(view);
     return graph_.values()[value].resource != record::no_resource ? window(value) : recorded_.values[value];
   }
 
   void step(std::uint32_t index) {
     const Node& node = graph_.nodes()[index];
-    std::vector<Symbol> x = node.input_count > 0 ? operand(node.inputs[0]) : std::vector<Symbol>();
-    const std::vector<Symbol> y = node.input_count > 1 ? operand(node.inputs[1]) : std::vector<Symbol>();
-    switch (node.kind) {
-      case NodeKind::elementwise: return elementwise(node, x, y);
-      case NodeKind::reduce: return reduce(node, x, y);
-      case NodeKind::matmul: return matmul(node, x, y);
-      case NodeKind::store: {
-        std::copy(x.begin(), x.end(), recorded_.buffers.at({node.store.resource, 0, x.size() * 4}));
-        recorded_.stores[index] = std::move(x);
-        return;
-      }
-    }
-  }
-
-  void elementwise(const Node& node, const std::vector<Symbol>& x, const std::vector<Symbol>& y) {
-    const Shape& shape = graph_.values()[node.output].shape;
-    auto& words = recorded_.values[node.output];
-    words.resize(shape.count());
-    std::vector<std::size_t> of_x;
-    std::vector<std::size_t> of_y;
-    if (node.input_count > 0 && x.size() != words.size()) {
-      of_x = broadcast_indices(graph_.values()[node.inputs[0]].shape, shape);
-    }
-    if (node.input_count > 1 && y.size() != words.size()) {
-      of_y = broadcast_indices(graph_.values()[node.inputs[1]].shape, shape);
-    }
-    for (std::size_t j = 0; j < words.size(); ++j) {
-      const Symbol a = x.empty() ? garbage : x[of_x.empty() ? j : of_x[j]];
-      const Symbol b = y.empty() ? garbage : y[of_y.empty() ? j : of_y[j]];
-      words[j] = Symbols::elementwise(node.elementwise.op, node.elementwise.p, node.elementwise.q, a, b);
-    }
-  }
-
-  void reduce(const Node& node, const std::vector<Symbol>& x, const std::vector<Symbol>& y) {
-    const auto combine = node.reduce.op == record::ReduceOp::max   ? Symbols::Combine::max
-                         : node.reduce.op == record::ReduceOp::min ? Symbols::Combine::min
-                                                                   : Symbols::Combine::sum;
-    Symbols::Reduction reduction(symbols_, combine);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if (node.input_count == 2) {
-        reduction.add_product(x[i], y[i]);
-      } else {
-        reduction.add(x[i]);
-      }
-    }
-    recorded_.values[node.output] = {reduction.result()};
-  }
-
-  void matmul(const Node& node, const std::vector<Symbol>& a, const std::vector<Symbol>& b) {
-    const record::MatmulNode& op = node.matmul;
-    auto& words = recorded_.values[node.output];
-    if (op.k == 0) {
-      words.assign(op.m * op.n, Symbols::elementwise(record::ElementwiseOp::fill, 0, 0, garbage, garbage));
+    std::vector<std::vector<Symbol>> inputs;
+    for (ValueId v : graph_.inputs(node)) inputs.push_back(operand(v));
+    if (node.op->elementwise != nullptr) return elementwise(node, inputs);
+    if (node.op->copies) {
+      std::copy(inputs[0].begin(), inputs[0].end(), recorded_.buffers.at({node.destination, 0, inputs[0].size() * 4}));
+      recorded_.stores[index] = std::move(inputs[0]);
       return;
     }
-    words.resize(op.m * op.n);
-    for (std::uint64_t i = 0; i < op.m; ++i) {
-      for (std::uint64_t j = 0; j < op.n; ++j) {
-        Symbols::Product product(0);
-        for (std::uint64_t k = 0; k < op.k; ++k) {
-          product.add(a[i * op.k + k], op.layout == Layout::nk ? b[j * op.k + k] : b[k * op.n + j]);
-        }
-        words[i * op.n + j] = product.result(op.alpha);
-      }
+    auto& contents = recorded_.operands[index];
+    for (const auto& words : inputs) contents.push_back(Symbols::contents(words.data(), words.size()));
+    for (std::uint32_t result = 0; result < node.output_count; ++result) {
+      auto& words = recorded_.values[node.output + result];
+      words.resize(graph_.value(node.output + result).shape.count());
+      for (std::size_t j = 0; j < words.size(); ++j) words[j] = Symbols::opaque(node, contents, result, j);
+    }
+  }
+
+  void elementwise(const Node& node, const std::vector<std::vector<Symbol>>& inputs) {
+    const Shape& shape = graph_.value(node.output).shape;
+    auto& words = recorded_.values[node.output];
+    words.resize(shape.count());
+    std::vector<std::vector<std::size_t>> indices;
+    if (node.op->view) indices.push_back(view_indices(node.attributes.as<record::ViewAttributes>(), shape));
+    for (std::size_t k = indices.size(); k < inputs.size(); ++k) {
+      indices.push_back(inputs[k].size() == words.size()
+                            ? std::vector<std::size_t>()
+                            : broadcast_indices(graph_.value(graph_.inputs(node)[k]).shape, shape));
+    }
+    const auto scalars = record::scalars(node);
+    for (std::size_t j = 0; j < words.size(); ++j) {
+      std::array<Symbol, record::elementwise_max_arity> x{garbage, garbage, garbage};
+      for (std::size_t k = 0; k < inputs.size(); ++k) x[k] = inputs[k][indices[k].empty() ? j : indices[k][j]];
+      words[j] = Symbols::elementwise(record::elementwise_op(node), scalars.p, scalars.q, x[0], x[1], x[2]);
     }
   }
 
   const Graph& graph_;
-  Symbols symbols_;
   Recorded recorded_;
 };
 
@@ -173,11 +162,17 @@ bool must_be_readable(const Graph& graph, ValueId value, const plan::PlanOptions
 std::vector<bool> find_needed(const Graph& graph, const plan::PlanOptions& options) {
   std::vector<bool> needed(graph.nodes().size(), false);
   std::vector<bool> used(graph.values().size(), false);
+  for (ValueId v = 0; v < graph.values().size(); ++v) {
+    if (graph.base(v) != v && must_be_readable(graph, v, options)) used[graph.base(v)] = true;
+  }
   for (std::size_t n = graph.nodes().size(); n-- > graph.first_pending_node();) {
     const Node& node = graph.nodes()[n];
-    needed[n] = node.kind == NodeKind::store || used[node.output] || must_be_readable(graph, node.output, options);
+    needed[n] = node.output_count == 0;
+    for (ValueId v = node.output; v - node.output < node.output_count; ++v) {
+      needed[n] = needed[n] || used[v] || must_be_readable(graph, v, options);
+    }
     if (!needed[n]) continue;
-    for (std::size_t k = 0; k < node.input_count; ++k) used[node.inputs[k]] = true;
+    for (ValueId v : graph.inputs(node)) used[graph.base(v)] = true;
   }
   return needed;
 }

@@ -26,6 +26,8 @@ class Memory {
 struct Recorded {
   /// By value: its elements when it was made; for imports, before everything that is pending.
   std::vector<std::vector<Symbol>> values;
+  /// By pending node: the contents of its operands when it ran.
+  std::map<std::uint32_t, std::vector<std::uint64_t>> operands;
   /// By pending node: what a store stored.
   std::map<std::uint32_t, std::vector<Symbol>> stores;
   Memory buffers;  // at the end

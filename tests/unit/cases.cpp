@@ -1,6 +1,9 @@
 // The op table and the case table belong together, and the comparison must be able to fail.
 #include "elementwise.hpp"
+#include "op_case.hpp"
+#include "record/graph.hpp"
 #include "reference.hpp"
+#include "support/detached.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -17,10 +20,11 @@ struct TableRow {
   const char* name;
   int arity;
   int scalars;
+  const char* types;
 };
 
 const TableRow op_table[] = {
-#define BRONTES_OP(name, code, arity, scalars, formula) {#name, arity, scalars},
+#define BRONTES_OP(name, code, arity, scalars, types, formula) {#name, arity, scalars, #types},
 #include "elementwise.def"
 #undef BRONTES_OP
 };
@@ -38,6 +42,9 @@ TEST_CASE("every op of the elementwise table has a reference case", "[cases]") {
     if (found == nullptr) continue;
     CHECK(found->arity == row.arity);
     CHECK(found->scalars == row.scalars);
+    const std::string plain = row.arity == 0 ? "none_f" : std::string(static_cast<std::size_t>(row.arity), 'f') + "_f";
+    const std::string copies = "t_t";  // tried with f32
+    CHECK((row.types == (found->types == nullptr ? plain : found->types) || row.types == copies));
   }
 }
 
@@ -108,4 +115,43 @@ TEST_CASE("the matmul reference reads both layouts", "[cases]") {
   const float got[] = {22, 28, 49, 65};
   CHECK_FALSE(
       cases::mismatch(got, cases::matmul(a, kn, 2, 3, 2, brontes::Layout::kn), cases::matmul_tolerance).empty());
+}
+
+TEST_CASE("every room of the catalogue has cases, named after it", "[cases]") {
+  const auto rooms = brontes::ops::catalogue();
+  const auto with_cases = cases::op_cases();
+  REQUIRE(rooms.size() == with_cases.size());
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < rooms.size(); ++i) {
+    INFO("room " << rooms[i].name);
+    CHECK(rooms[i].ops.size() != 0);
+    const auto all = with_cases[i].room.cases();
+    CHECK((!all.empty() || std::string(rooms[i].name) == "store"));
+    for (const cases::OpCase& c : all) {
+      INFO(c.name);
+      CHECK(c.name.rfind(std::string(rooms[i].name) + "/", 0) == 0);
+      CHECK(names.insert(c.name).second);
+    }
+  }
+}
+
+TEST_CASE("every op of a room is recorded by one of its cases", "[cases]") {
+  const auto rooms = brontes::ops::catalogue();
+  const auto with_cases = cases::op_cases();
+  for (std::size_t i = 0; i < rooms.size(); ++i) {
+    std::set<std::string> recorded;
+    for (const cases::OpCase& c : with_cases[i].room.cases()) {
+      INFO(c.name);
+      brontes::Batch batch = brontes::OpAccess::detached();
+      std::vector<brontes::Tensor> operands;
+      for (const cases::Operand& o : c.operands) operands.push_back(brontes::test::stand_in(batch, o.shape, o.type));
+      const brontes::Tensor y = c.record(batch, operands);
+      CHECK(batch.error().message == "");
+      CHECK(y.valid());
+      for (const auto& node : brontes::OpAccess::graph(batch)->nodes()) recorded.insert(node.op->name);
+    }
+    for (const brontes::record::Op& op : rooms[i].ops) {
+      if (!op.copies) CHECK(recorded.count(op.name) == 1);
+    }
+  }
 }

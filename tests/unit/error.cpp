@@ -38,6 +38,7 @@ TEST_CASE("every error code has a name of its own", "[error]") {
   CHECK(names.size() == static_cast<std::size_t>(last) + 1);
   CHECK(std::string(to_string(Errc::ok)) == "ok");
   CHECK(std::string(to_string(Errc::shape_mismatch)) == "shape_mismatch");
+  CHECK(std::string(to_string(Errc::type_mismatch)) == "type_mismatch");
   CHECK(std::string(to_string(Errc::vulkan)) == "vulkan");
 }
 

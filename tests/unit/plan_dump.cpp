@@ -1,5 +1,9 @@
 // Whole plans as text.
+#include "ops/matmul.hpp"
+#include "ops/reduce.hpp"
+#include "ops/store.hpp"
 #include "plan/plan.hpp"
+#include "record/elementwise.hpp"
 #include "support/dump_checker.hpp"
 #include "support/hazard_checker.hpp"
 #include "support/random_graph.hpp"
@@ -26,18 +30,18 @@ struct Recording {
     const std::vector<float> data(shape.count());
     return graph.upload(data, shape).value();
   }
-  ValueId unary(ElementwiseOp op, ValueId x) { return graph.elementwise(op, {&x, 1}, 2.0f).value(); }
+  ValueId unary(ElementwiseOp op, ValueId x) { return record::elementwise(graph, op, {&x, 1}, 2.0f).value(); }
   ValueId binary(ElementwiseOp op, ValueId x, ValueId y) {
     const ValueId inputs[] = {x, y};
-    return graph.elementwise(op, inputs).value();
+    return record::elementwise(graph, op, inputs).value();
   }
-  ValueId sum(ValueId x) { return graph.reduce(record::ReduceOp::sum, {&x, 1}).value(); }
+  ValueId sum(ValueId x) { return ops::reduce(graph, ops::ReduceOp::sum, {&x, 1}).value(); }
   ValueId matmul(const Shape& left, const Shape& right) {
     const ValueId a = upload(left);
     const ValueId b = upload(right);
-    return graph.matmul(a, b, {}).value();
+    return plan::matmul(graph, a, b, {}).value();
   }
-  void store(ValueId x, record::ResourceId into) { CHECK_FALSE(graph.store(x, into, graph.values()[x].shape)); }
+  void store(ValueId x, record::ResourceId into) { CHECK_FALSE(ops::store(graph, x, into, graph.values()[x].shape)); }
 
   std::string plan(const plan::Traits& traits = {}, const plan::PlanOptions& options = {}) const {
     const plan::Plan plan = plan::make_plan(graph, traits, options).value();
@@ -122,7 +126,7 @@ TEST_CASE("dump: a layer of an MLP without fusion", "[plan][dump]") {
   const ValueId bias = r.upload(Shape(48));
   MatmulOptions options;
   options.layout = Layout::nk;
-  const ValueId y = r.graph.matmul(x, w, options).value();
+  const ValueId y = plan::matmul(r.graph, x, w, options).value();
   r.unary(ElementwiseOp::relu, r.binary(ElementwiseOp::add, y, bias));
   CHECK(r.plan(plain) == R"(
 plan: 3 ops, 3 dispatches, 2 barriers, arena 18688 bytes
@@ -347,7 +351,7 @@ TEST_CASE("dump: an MLP is one dispatch per layer", "[plan][dump]") {
     const ValueId w =
         r.graph.import(Shape(widths[layer + 1], widths[layer]), static_cast<record::ResourceId>(layer + 1));
     const ValueId bias = r.upload(Shape(widths[layer + 1]));
-    y = r.binary(ElementwiseOp::add, r.graph.matmul(y, w, options).value(), bias);
+    y = r.binary(ElementwiseOp::add, plan::matmul(r.graph, y, w, options).value(), bias);
     if (layer == 0) y = r.unary(ElementwiseOp::gelu, y);
   }
   CHECK(r.plan() == R"(
@@ -365,7 +369,7 @@ TEST_CASE("dump: a residual is part of the product's dispatch", "[plan][dump]") 
   Recording r;
   const ValueId x = r.upload(Shape(16, 16));
   const ValueId bias = r.upload(Shape(16));
-  const ValueId y = r.binary(ElementwiseOp::add, r.graph.matmul(x, x, {}).value(), bias);
+  const ValueId y = r.binary(ElementwiseOp::add, plan::matmul(r.graph, x, x, {}).value(), bias);
   r.unary(ElementwiseOp::relu, r.binary(ElementwiseOp::add, y, x));
   CHECK(r.plan() == R"(
 plan: 4 ops, 1 dispatches, 0 barriers, arena 2304 bytes
@@ -411,8 +415,8 @@ TEST_CASE("dump: two independent chains of products need n - 1 barriers, fused o
   ValueId a = r.upload(Shape(4, 4));
   ValueId b = r.upload(Shape(4, 4));
   for (int i = 0; i < 3; ++i) {
-    a = r.graph.matmul(a, a, {}).value();
-    b = r.unary(ElementwiseOp::relu, r.graph.matmul(b, b, {}).value());
+    a = plan::matmul(r.graph, a, a, {}).value();
+    b = r.unary(ElementwiseOp::relu, plan::matmul(r.graph, b, b, {}).value());
   }
   CHECK(r.plan() == R"(
 plan: 9 ops, 6 dispatches, 2 barriers, arena 2048 bytes
@@ -481,7 +485,7 @@ upload %1 [8] at 0
 TEST_CASE("dump: a product is written straight to where it is stored", "[plan][dump]") {
   Recording r;
   const ValueId x = r.graph.import(Shape(4, 4), 0);
-  r.store(r.unary(ElementwiseOp::relu, r.graph.matmul(x, x, {}).value()), 1);
+  r.store(r.unary(ElementwiseOp::relu, plan::matmul(r.graph, x, x, {}).value()), 1);
   CHECK(r.plan() == R"(
 plan: 3 ops, 1 dispatches, 0 barriers, arena 0 bytes
 #0 matmul_naive matmul+relu 4x4x4 kn %0, %0 -> %2 in buffer 1 groups 1x1x1
@@ -491,7 +495,7 @@ plan: 3 ops, 1 dispatches, 0 barriers, arena 0 bytes
 TEST_CASE("dump: a product is not written over its operand", "[plan][dump]") {
   Recording r;
   const ValueId x = r.graph.import(Shape(4, 4), 0);
-  r.store(r.graph.matmul(x, x, {}).value(), 0);
+  r.store(plan::matmul(r.graph, x, x, {}).value(), 0);
   CHECK(r.plan() == R"(
 plan: 2 ops, 2 dispatches, 1 barriers, arena 256 bytes
 #0 matmul_naive matmul 4x4x4 kn %0, %0 -> %1 groups 1x1x1
@@ -545,8 +549,8 @@ std::string example(DumpFormat format) {
   Recording r;
   const ValueId x = r.upload(Shape(4, 4));
   const ValueId w = r.graph.import(Shape(4, 4), 7);
-  const ValueId h = r.unary(ElementwiseOp::relu, r.graph.matmul(x, w, {}).value());
-  const ValueId y = r.graph.matmul(h, w, {}).value();
+  const ValueId h = r.unary(ElementwiseOp::relu, plan::matmul(r.graph, x, w, {}).value());
+  const ValueId y = plan::matmul(r.graph, h, w, {}).value();
   r.sum(y);
   r.store(r.binary(ElementwiseOp::add, r.unary(ElementwiseOp::neg, w), x), 7);
   plan::PlanOptions options;

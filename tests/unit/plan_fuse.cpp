@@ -1,5 +1,9 @@
 // Which ops share a dispatch.
+#include "ops/matmul.hpp"
+#include "ops/reduce.hpp"
+#include "ops/store.hpp"
 #include "plan/plan.hpp"
+#include "record/elementwise.hpp"
 #include "support/hazard_checker.hpp"
 #include "support/random_graph.hpp"
 
@@ -10,11 +14,11 @@
 #include <vector>
 
 using namespace brontes;
+using ops::ReduceOp;
 using plan::Group;
 using plan::Plan;
 using record::ElementwiseOp;
 using record::Graph;
-using record::ReduceOp;
 using record::ValueId;
 
 namespace {
@@ -26,16 +30,16 @@ struct Recording {
     const std::vector<float> data(shape.count());
     return graph.upload(data, shape).value();
   }
-  ValueId unary(ElementwiseOp op, ValueId x) { return graph.elementwise(op, {&x, 1}, 2.0f).value(); }
+  ValueId unary(ElementwiseOp op, ValueId x) { return record::elementwise(graph, op, {&x, 1}, 2.0f).value(); }
   ValueId relu(ValueId x) { return unary(ElementwiseOp::relu, x); }
   ValueId binary(ElementwiseOp op, ValueId x, ValueId y) {
     const ValueId inputs[] = {x, y};
-    return graph.elementwise(op, inputs).value();
+    return record::elementwise(graph, op, inputs).value();
   }
   ValueId add(ValueId x, ValueId y) { return binary(ElementwiseOp::add, x, y); }
-  ValueId sum(ValueId x) { return graph.reduce(ReduceOp::sum, {&x, 1}).value(); }
-  ValueId matmul(ValueId a, ValueId b) { return graph.matmul(a, b, {}).value(); }
-  void store(ValueId x, record::ResourceId into) { REQUIRE_FALSE(graph.store(x, into, graph.values()[x].shape)); }
+  ValueId sum(ValueId x) { return ops::reduce(graph, ReduceOp::sum, {&x, 1}).value(); }
+  ValueId matmul(ValueId a, ValueId b) { return plan::matmul(graph, a, b, {}).value(); }
+  void store(ValueId x, record::ResourceId into) { REQUIRE_FALSE(ops::store(graph, x, into, graph.values()[x].shape)); }
 
   // Proved, in every way to plan it.
   Plan plan(plan::PlanOptions options = {}) const {
@@ -377,4 +381,28 @@ TEST_CASE("fuse: groups of ten thousand ops stay within the kernel", "[plan][fus
   std::size_t causes = 0;
   for (const plan::Barrier& b : plan.barriers) causes += b.causes.size();
   CHECK(causes <= 3 * plan.barriers.size());
+}
+
+TEST_CASE("fuse: a store does not wait for an op that reads its buffer and joined a later one", "[plan][fuse]") {
+  Recording r;
+  const ValueId window = r.graph.import(Shape(4), 1);
+  const ValueId early = r.relu(window);
+  const ValueId total = r.sum(r.upload(Shape(8)));
+  r.add(early, total);
+  r.store(total, 1);
+  plan::PlanOptions options;
+  options.fuse = false;
+  CHECK(r.plan(options).barriers.size() == 1);
+  options.fuse = true;
+  CHECK(r.plan(options).barriers.size() == 1);
+}
+
+TEST_CASE("fuse: elementwise ops join across a view", "[plan][fuse]") {
+  Recording r;
+  const ValueId x = r.upload(Shape(4, 6));
+  const ValueId flat = r.graph.reshape("reshape", r.relu(x), Shape(24)).value();
+  r.relu(r.add(flat, r.graph.reshape("reshape", x, Shape(24)).value()));
+  const Plan plan = r.plan();
+  CHECK(plan.dispatches.size() == 1);
+  CHECK(plan.groups[0].program.input_count == 1);
 }

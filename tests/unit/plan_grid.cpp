@@ -1,5 +1,7 @@
 // Folding a count of workgroups over three axes.
+#include "ops/reduce.hpp"
 #include "plan/plan.hpp"
+#include "record/elementwise.hpp"
 #include "support/random_graph.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -110,7 +112,7 @@ TEST_CASE("a refused grid names count and limits", "[plan][grid]") {
 
 TEST_CASE("an op too large for the grid fails to plan and says which", "[plan][grid]") {
   record::Graph graph(std::uint64_t{1} << 20);
-  REQUIRE(graph.fill(0, Shape(10000)));
+  REQUIRE(record::fill(graph, 0, Shape(10000)));
   const auto plan = plan::make_plan(graph, limits(2, 2, 2));
   REQUIRE_FALSE(plan);
   CHECK(plan.error().code == Errc::limit_exceeded);
@@ -121,8 +123,8 @@ TEST_CASE("dispatches past 65535 groups keep within every axis and cover their w
   plan::Traits traits;
   traits.max_group_invocations = 1;
   record::Graph graph(std::uint64_t{1} << 30);
-  const record::ValueId x = graph.fill(1, Shape(70001, 16)).value();
-  REQUIRE(graph.reduce(record::ReduceOp::sum, {&x, 1}));
+  const record::ValueId x = record::fill(graph, 1, Shape(70001, 16)).value();
+  REQUIRE(ops::reduce(graph, ops::ReduceOp::sum, {&x, 1}));
   const auto plan = plan::make_plan(graph, traits);
   REQUIRE(plan);
   const Grid& grid = plan->dispatches[0].groups;

@@ -1,4 +1,8 @@
 // The checker of plans, checked: it accepts what is right and objects to each way of being wrong.
+#include "ops/matmul.hpp"
+#include "ops/reduce.hpp"
+#include "ops/store.hpp"
+#include "record/elementwise.hpp"
 #include "support/hazard_checker.hpp"
 #include "support/kernel_model.hpp"
 #include "support/random_graph.hpp"
@@ -22,11 +26,13 @@ using test::Rule;
 
 namespace {
 
-ValueId unary(Graph& graph, ElementwiseOp op, ValueId x) { return graph.elementwise(op, {&x, 1}, 2.0f).value(); }
+ValueId unary(Graph& graph, ElementwiseOp op, ValueId x) {
+  return record::elementwise(graph, op, {&x, 1}, 2.0f).value();
+}
 
 ValueId binary(Graph& graph, ElementwiseOp op, ValueId x, ValueId y) {
   const ValueId inputs[] = {x, y};
-  return graph.elementwise(op, inputs).value();
+  return record::elementwise(graph, op, inputs).value();
 }
 
 ValueId upload(Graph& graph, const Shape& shape) {
@@ -47,7 +53,7 @@ Graph diamond() {
   const ValueId a = unary(graph, ElementwiseOp::relu, x);
   const ValueId b = unary(graph, ElementwiseOp::exp, x);
   const ValueId c = unary(graph, ElementwiseOp::neg, a);
-  CHECK_FALSE(graph.store(b, 0, Shape(8)));
+  CHECK_FALSE(ops::store(graph, b, 0, Shape(8)));
   binary(graph, ElementwiseOp::add, c, b);
   unary(graph, ElementwiseOp::copy, x);
   return graph;
@@ -151,7 +157,7 @@ TEST_CASE("the checker objects to a store that overtakes a read", "[plan][checke
   const ValueId x = graph.import(Shape(8), 0);
   const ValueId fresh = upload(graph, Shape(8));
   unary(graph, ElementwiseOp::relu, x);
-  CHECK_FALSE(graph.store(fresh, 0, Shape(8)));
+  CHECK_FALSE(ops::store(graph, fresh, 0, Shape(8)));
   Plan plan = plan_of(graph);
   swap(plan, 0, 1);
   const auto objections = check_plan(plan, graph);
@@ -161,8 +167,8 @@ TEST_CASE("the checker objects to a store that overtakes a read", "[plan][checke
 
 TEST_CASE("the checker objects to stores in the wrong order, though nobody reads between them", "[plan][checker]") {
   Graph graph(1 << 20);
-  CHECK_FALSE(graph.store(upload(graph, Shape(8)), 0, Shape(8)));
-  CHECK_FALSE(graph.store(upload(graph, Shape(8)), 0, Shape(8)));
+  CHECK_FALSE(ops::store(graph, upload(graph, Shape(8)), 0, Shape(8)));
+  CHECK_FALSE(ops::store(graph, upload(graph, Shape(8)), 0, Shape(8)));
   Plan plan = plan_of(graph);
   swap(plan, 0, 1);
   CHECK(objects(check_plan(plan, graph), Rule::wrong_version));
@@ -299,7 +305,7 @@ TEST_CASE("the checker objects to passes of one op in the wrong order", "[plan][
   traits.max_loop_iterations = 2;
   Graph reduction(1 << 20);
   const ValueId x = upload(reduction, Shape(100));
-  REQUIRE(reduction.reduce(record::ReduceOp::sum, {&x, 1}));
+  REQUIRE(ops::reduce(reduction, ops::ReduceOp::sum, {&x, 1}));
   Plan plan = plan_of(reduction, traits);
   REQUIRE(plan.dispatches.size() >= 2);
   swap(plan, 0, 1);
@@ -308,7 +314,7 @@ TEST_CASE("the checker objects to passes of one op in the wrong order", "[plan][
   Graph product(1 << 20);
   const ValueId a = upload(product, Shape(2, 64));
   const ValueId b = upload(product, Shape(64, 2));
-  REQUIRE(product.matmul(a, b, {}));
+  REQUIRE(plan::matmul(product, a, b, {}));
   Plan split = plan_of(product, traits);
   REQUIRE(split.dispatches.size() >= 3);
   swap(split, 1, 2);
@@ -366,11 +372,11 @@ Graph fused_graph() {
   const ValueId x = upload(graph, Shape(4, 4));
   const ValueId w = upload(graph, Shape(4, 4));
   const ValueId bias = upload(graph, Shape(4));
-  const ValueId product = binary(graph, ElementwiseOp::add, graph.matmul(x, w, {}).value(), bias);
-  graph.reduce(record::ReduceOp::sum, {&product, 1}).value();
+  const ValueId product = binary(graph, ElementwiseOp::add, plan::matmul(graph, x, w, {}).value(), bias);
+  ops::reduce(graph, ops::ReduceOp::sum, {&product, 1}).value();
   const ValueId difference = binary(graph, ElementwiseOp::sub, product, x);
   const ValueId scaled = unary(graph, ElementwiseOp::scale, difference);
-  CHECK_FALSE(graph.store(graph.matmul(scaled, w, {}).value(), 0, Shape(4, 4)));
+  CHECK_FALSE(ops::store(graph, plan::matmul(graph, scaled, w, {}).value(), 0, Shape(4, 4)));
   return graph;
 }
 
@@ -381,7 +387,7 @@ Plan fused_plan(const Graph& graph) {
   return plan;
 }
 
-std::size_t find(const Plan& plan, kernels::Id kernel) {
+std::size_t find(const Plan& plan, kernels::Ref kernel) {
   std::size_t i = 0;
   while (plan.dispatches[i].kernel != kernel) ++i;
   return i;
@@ -416,9 +422,10 @@ TEST_CASE("the checker objects to every wrong step of a fused program", "[plan][
   CHECK(
       broken([](Dispatch& d) { constant_of(d, "mode0") = static_cast<std::uint32_t>(plan::ElementwiseMode::scalar); }));
   CHECK(broken([](Dispatch& d) { constant_of(d, "mode1") = 0; }));
-  CHECK(broken([](Dispatch& d) { d.push[offsetof(plan::ElementwiseParams, p) + 4] ^= std::byte{1}; }));  // the factor
-  CHECK(broken([](Dispatch& d) { d.push[offsetof(plan::ElementwiseParams, n)] = std::byte{15}; }));
-  CHECK(broken([](Dispatch& d) { d.push[offsetof(plan::ElementwiseParams, groups)] = std::byte{0}; }));
+  CHECK(
+      broken([](Dispatch& d) { d.push[offsetof(kernels::ElementwiseParams, p) + 4] ^= std::byte{1}; }));  // the factor
+  CHECK(broken([](Dispatch& d) { d.push[offsetof(kernels::ElementwiseParams, n)] = std::byte{15}; }));
+  CHECK(broken([](Dispatch& d) { d.push[offsetof(kernels::ElementwiseParams, groups)] = std::byte{0}; }));
   CHECK(broken([](Dispatch& d) { d.groups[0] = 0; }));
 }
 
@@ -436,8 +443,9 @@ TEST_CASE("the checker objects to every wrong step of an epilogue", "[plan][chec
   CHECK(broken([](Dispatch& d) { constant_of(d, "step0") += 1; }));
   CHECK(broken([](Dispatch& d) { constant_of(d, "step0") |= 1u << 8; }));
   CHECK(broken([](Dispatch& d) { constant_of(d, "mode1") = static_cast<std::uint32_t>(plan::ElementwiseMode::full); }));
-  CHECK(broken([](Dispatch& d) { constant_of(d, "b_layout") ^= 1; }));
-  CHECK(broken([](Dispatch& d) { d.push[offsetof(plan::MatmulParams, alpha)] ^= std::byte{1}; }));
+  // Another operand, and none.
+  CHECK(broken([](Dispatch& d) { d.bindings[binding(d, "a")] = d.bindings[binding(d, "extra1")]; }));
+  CHECK(broken([](Dispatch& d) { d.used = static_cast<std::uint8_t>(d.used & ~(1u << binding(d, "b"))); }));
 }
 
 TEST_CASE("the checker objects to results that take the wrong memory", "[plan][checker]") {
@@ -498,7 +506,7 @@ TEST_CASE("the checker objects to a store that is dropped", "[plan][checker]") {
   CHECK(redirected != 0);
   CHECK(objects(test::check_plan(elsewhere, graph), Rule::wrong_version));
   Graph copied(1 << 20);
-  CHECK_FALSE(copied.store(upload(copied, Shape(4)), 0, Shape(4)));
+  CHECK_FALSE(ops::store(copied, upload(copied, Shape(4)), 0, Shape(4)));
   Plan plan = plan_of(copied);
   plan.dispatches.clear();
   CHECK(objects(check_plan(plan, copied), Rule::wrong_version));

@@ -1,5 +1,5 @@
 // The matmul selector: which kernel, with which numbers, and why.
-#include "plan/matmul.hpp"
+#include "ops/matmul.hpp"
 
 #include "plan/plan.hpp"
 #include "support/hazard_checker.hpp"
@@ -129,7 +129,7 @@ record::Graph product_graph(const MatmulProblem& p, MatmulKernel kernel = Matmul
   options.kernel = kernel;
   const record::ValueId a = graph.import(Shape(p.m, p.k), 0);
   const record::ValueId b = graph.import(p.layout == Layout::nk ? Shape(p.n, p.k) : Shape(p.k, p.n), 1);
-  REQUIRE(graph.matmul(a, b, options));
+  REQUIRE(plan::matmul(graph, a, b, options));
   return graph;
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("panels may reach memory in another way than the rest", "[plan][matmul
     record::Graph graph(traits.max_storage_range);
     const record::ValueId a = graph.import(Shape(m, k), 0);
     const record::ValueId b = graph.import(layout == Layout::nk ? Shape(512, k) : Shape(k, 512), 1);
-    REQUIRE(graph.matmul(a, b, m, k, 512, {1.0f, layout}));
+    REQUIRE(plan::matmul(graph, a, b, m, k, 512, {1.0f, layout}));
     std::string text;
     const plan::Plan plan = plan::make_plan(graph, traits).value();
     for (const plan::Dispatch& d : plan.dispatches) {
@@ -269,10 +269,10 @@ TEST_CASE("repacked operands live no longer than they have to", "[plan][matmul]"
     record::ValueId x = graph.import(Shape(32, 256), 0);
     for (std::uint64_t i = 0; i < layers; ++i) {
       const record::ValueId b = graph.import(Shape(256, 257), static_cast<record::ResourceId>(2 * i + 1));
-      const auto wide = graph.matmul(x, b, {1.0f, Layout::kn, MatmulKernel::panel});
+      const auto wide = plan::matmul(graph, x, b, {1.0f, Layout::kn, MatmulKernel::panel});
       REQUIRE(wide);
       const record::ValueId back = graph.import(Shape(257, 256), static_cast<record::ResourceId>(2 * i + 2));
-      const auto narrow = graph.matmul(*wide, back, {1.0f, Layout::kn, MatmulKernel::panel});
+      const auto narrow = plan::matmul(graph, *wide, back, {1.0f, Layout::kn, MatmulKernel::panel});
       REQUIRE(narrow);
       x = *narrow;
     }
@@ -488,7 +488,7 @@ TEST_CASE("the dispatches of a split k follow on each other and cover k once", "
         ++combined;
         continue;
       }
-      plan::MatmulParams params;
+      kernels::MatmulParams params;
       std::memcpy(&params, d.push.data(), sizeof params);
       CHECK(params.k_begin == at);
       CHECK(d.get(kernels::matmul_naive::accumulate) == (at == 0 || params.k_slice < params.k_count ? 0u : 1u));

@@ -1,5 +1,8 @@
 // Temporaries share the arena.
+#include "ops/matmul.hpp"
+#include "ops/reduce.hpp"
 #include "plan/plan.hpp"
+#include "record/elementwise.hpp"
 #include "support/hazard_checker.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -23,11 +26,13 @@ ValueId upload(Graph& graph, const Shape& shape) {
   return graph.upload(data, shape).value();
 }
 
-ValueId unary(Graph& graph, ElementwiseOp op, ValueId x) { return graph.elementwise(op, {&x, 1}, 2.0f).value(); }
+ValueId unary(Graph& graph, ElementwiseOp op, ValueId x) {
+  return record::elementwise(graph, op, {&x, 1}, 2.0f).value();
+}
 
 ValueId binary(Graph& graph, ElementwiseOp op, ValueId x, ValueId y) {
   const ValueId inputs[] = {x, y};
-  return graph.elementwise(op, inputs).value();
+  return record::elementwise(graph, op, inputs).value();
 }
 
 Graph chain(int length, const Shape& shape) {
@@ -41,7 +46,7 @@ Graph products(int length, int side) {
   Graph graph(std::uint64_t{1} << 30);
   const ValueId w = upload(graph, Shape(side, side));
   ValueId x = w;
-  for (int i = 0; i < length; ++i) x = graph.matmul(x, w, {}).value();
+  for (int i = 0; i < length; ++i) x = plan::matmul(graph, x, w, {}).value();
   return graph;
 }
 
@@ -82,7 +87,7 @@ TEST_CASE("memory: reuse adds no barrier to two chains side by side", "[plan][me
   ValueId a = upload(graph, Shape(8, 8));
   ValueId b = upload(graph, Shape(8, 8));
   for (int i = 0; i < 20; ++i) {
-    a = graph.matmul(a, a, {}).value();
+    a = plan::matmul(graph, a, a, {}).value();
     b = unary(graph, ElementwiseOp::exp, b);
   }
   const Plan plan = proved(graph, unfused);
@@ -131,8 +136,8 @@ TEST_CASE("memory: values of different sizes fit into one another's place", "[pl
   Graph graph(1 << 20);
   ValueId x = upload(graph, Shape(1));
   for (int i = 0; i < 10; ++i) {
-    const ValueId wide = binary(graph, ElementwiseOp::add, x, graph.fill(1, Shape(100 * (i + 1))).value());
-    x = graph.reduce(record::ReduceOp::sum, {&wide, 1}).value();
+    const ValueId wide = binary(graph, ElementwiseOp::add, x, record::fill(graph, 1, Shape(100 * (i + 1))).value());
+    x = ops::reduce(graph, ops::ReduceOp::sum, {&wide, 1}).value();
   }
   const Plan plan = proved(graph, unfused);
   CHECK(plan.arena_bytes < plan.arena_bytes_without_reuse);
@@ -144,7 +149,7 @@ TEST_CASE("memory: partial results of reductions are reused too", "[plan][memory
   const ValueId x = upload(graph, Shape(40000));
   ValueId y = x;
   for (int i = 0; i < 8; ++i) {
-    const ValueId sum = graph.reduce(record::ReduceOp::sum, {&y, 1}).value();
+    const ValueId sum = ops::reduce(graph, ops::ReduceOp::sum, {&y, 1}).value();
     y = binary(graph, ElementwiseOp::add, x, sum);
   }
   const Plan plan = proved(graph, unfused);

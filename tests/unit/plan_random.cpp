@@ -3,6 +3,8 @@
 #include "support/kernel_model.hpp"
 #include "support/random_graph.hpp"
 
+#include "ops/catalogue.hpp"
+#include "ops/matmul.hpp"
 #include "plan/plan.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -44,6 +46,9 @@ class Seen {
     }
   }
 
+  /// For graphs, in which as many ops came from the cases of the catalogue.
+  std::uint64_t& ops_of_cases() { return seen_["ops of cases"]; }
+
   void need(const std::string& what, std::uint64_t least) {
     INFO(what);
     CHECK(seen_[what] >= least);
@@ -53,7 +58,8 @@ class Seen {
   void count(const plan::Group& g, const record::Graph& graph) {
     const auto& program = g.program;
     if (g.root != plan::no_node) {
-      const bool matmul = graph.nodes()[g.root].kind == record::NodeKind::matmul;
+      ++seen_[std::string("op ") + record::name(graph.nodes()[g.root])];
+      const bool matmul = graph.nodes()[g.root].op == &plan::matmul_op;
       if (program.step_count != 0) ++seen_[matmul ? "matmul epilogues" : "reduce epilogues"];
       seen_["full epilogues"] += program.step_count == plan::epilogue_max_steps;
       seen_["epilogues with two inputs"] += program.input_count == plan::epilogue_max_inputs;
@@ -67,10 +73,15 @@ class Seen {
     for (std::size_t s = 0; s < program.step_count; ++s) {
       const auto& step = program.steps[s];
       const bool two = record::info(step.op).arity == 2;
-      seen_["operands used twice"] += two && step.a == step.b;
-      seen_["chains that meet"] += two && step.a >= 4 && step.b >= 4 && step.a != step.b;
+      const auto [a, b, c] = step.operands;
+      seen_["operands used twice"] += two && a == b;
+      seen_["chains that meet"] += two && a >= 4 && b >= 4 && a != b;
     }
     for (std::size_t i = 0; i < program.input_count; ++i) {
+      if (program.inputs[i].strided != plan::no_node) {
+        ++seen_["strided inputs"];
+        continue;
+      }
       const record::Repeat& r = program.inputs[i].repeat;
       if (g.count == 1 || r.mod == g.count) continue;
       ++seen_[r.mod == 1 ? "scalars" : r.div == 1 ? "rows" : "columns"];
@@ -82,7 +93,7 @@ class Seen {
     for (std::size_t b = 0; b < d.binding_count; ++b) {
       if (!d.writes(b)) continue;
       const plan::Region& out = d.bindings[b];
-      const bool store = group.root != plan::no_node && graph.nodes()[group.root].kind == record::NodeKind::store;
+      const bool store = group.root != plan::no_node && graph.nodes()[group.root].op->copies;
       seen_["stores without a copy"] += out.resource != plan::arena && !store;
       for (std::size_t a = 0; a < d.binding_count; ++a) {
         if (a == b || !d.reads(a) || d.bindings[a] != out) continue;
@@ -103,7 +114,7 @@ TEST_CASE("random graphs: every plan does what was recorded, with no barrier too
   const std::uint32_t count = test::graph_count(usual_count);
   for (std::uint32_t seed = 0; seed < count; ++seed) {
     Random random(seed);
-    const record::Graph graph = test::random_graph(random);
+    const record::Graph graph = test::random_graph(random, &seen.ops_of_cases());
     const plan::Traits traits = test::random_traits(random);
     plan::PlanOptions options = test::random_options(random);
     const std::size_t limit = random.one_in(8) ? random.below(3) : ~std::size_t{0};  // of fused programs
@@ -161,8 +172,13 @@ TEST_CASE("random graphs: every plan does what was recorded, with no barrier too
                                 "stores without a copy"}) {
     seen.need(sometimes, count / 10);
   }
-  for (const char* seldom : {"full epilogues", "epilogues with two inputs", "updates in place", "four inputs"}) {
+  for (const char* seldom :
+       {"full epilogues", "epilogues with two inputs", "updates in place", "four inputs", "strided inputs"}) {
     seen.need(seldom, count / 40);
+  }
+  seen.need("ops of cases", count / 2);
+  for (const ops::NamedRoom& room : ops::catalogue()) {
+    for (const record::Op& op : room.ops) seen.need(std::string("op ") + op.name, count / 1000);
   }
 }
 

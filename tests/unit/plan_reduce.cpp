@@ -1,4 +1,5 @@
 // Reductions become passes that end, within the loops a device allows.
+#include "ops/reduce.hpp"
 #include "plan/params.hpp"
 #include "plan/plan.hpp"
 #include "support/hazard_checker.hpp"
@@ -13,9 +14,9 @@
 #include <utility>
 
 using namespace brontes;
+using ops::ReduceOp;
 using plan::Dispatch;
 using record::Graph;
-using record::ReduceOp;
 using record::ValueId;
 
 namespace {
@@ -23,12 +24,12 @@ namespace {
 Graph reduction(std::uint64_t count, ReduceOp op = ReduceOp::sum) {
   Graph graph(std::uint64_t{1} << 34);
   const ValueId inputs[] = {graph.import(Shape(count), 0), graph.import(Shape(count), 1)};
-  REQUIRE(graph.reduce(op, {inputs, op == ReduceOp::dot ? 2u : 1u}));
+  REQUIRE(ops::reduce(graph, op, {inputs, op == ReduceOp::dot ? 2u : 1u}));
   return graph;
 }
 
-plan::ReduceParams params_of(const Dispatch& d) {
-  plan::ReduceParams params;
+kernels::ReduceParams params_of(const Dispatch& d) {
+  kernels::ReduceParams params;
   std::memcpy(&params, d.push.data(), sizeof params);
   return params;
 }
@@ -45,10 +46,10 @@ std::uint32_t constant(const Dispatch& d, const char* name) {
 // The rule the passes break, or nothing.
 std::string broken_rule(const plan::Plan& plan, std::uint64_t count, const plan::Traits& traits) {
   // A single lane with a single round is the least there is.
-  const std::uint64_t loops = std::max<std::uint64_t>(traits.max_loop_iterations, plan::reduce_iterations(16, 1));
+  const std::uint64_t loops = std::max<std::uint64_t>(traits.max_loop_iterations, ops::reduce_iterations(16, 1));
   if (plan.dispatches.empty()) return "something runs";
   for (const Dispatch& d : plan.dispatches) {
-    const plan::ReduceParams p = params_of(d);
+    const kernels::ReduceParams p = params_of(d);
     const std::uint32_t group_size = constant(d, "group_size");
     if (p.n != count) return "a pass reduces all that the one before left";
     if (p.chunk == 0 || p.chunk % 4 != 0) return "chunks are multiples of 4";
@@ -56,9 +57,13 @@ std::string broken_rule(const plan::Plan& plan, std::uint64_t count, const plan:
     if (std::uint64_t{d.groups[0]} * d.groups[1] * d.groups[2] < p.groups) return "the grid has all groups";
     if (!std::has_single_bit(group_size)) return "a tree needs a power of two";
     if (group_size > traits.max_group_invocations) return "the workgroup fits the device";
-    if (plan::reduce_shared_bytes(group_size) > traits.max_shared_bytes) return "shared memory fits the device";
-    if (plan::reduce_iterations(p.chunk, group_size) > loops) {
+    if (ops::reduce_shared_bytes(group_size) > traits.max_shared_bytes) return "shared memory fits the device";
+    if (ops::reduce_iterations(p.chunk, group_size) > loops) {
       return "loops keep within the device's allowance";
+    }
+    const std::uint64_t rounds = p.chunk / (16 * group_size);
+    if (constant(d, "combine") == 0 && rounds > ops::reduce_most_rounds) {
+      return "a sum has no long chain of additions";
     }
     count = p.groups;
   }
@@ -131,10 +136,10 @@ TEST_CASE("reduce: only the first pass of a dot multiplies pairs", "[plan][reduc
 }
 
 TEST_CASE("reduce: every pass combines as the op does", "[plan][reduce]") {
-  const std::pair<ReduceOp, plan::ReduceCombine> ops[] = {{ReduceOp::sum, plan::ReduceCombine::sum},
-                                                          {ReduceOp::dot, plan::ReduceCombine::sum},
-                                                          {ReduceOp::max, plan::ReduceCombine::max},
-                                                          {ReduceOp::min, plan::ReduceCombine::min}};
+  const std::pair<ReduceOp, ops::ReduceCombine> ops[] = {{ReduceOp::sum, ops::ReduceCombine::sum},
+                                                         {ReduceOp::dot, ops::ReduceCombine::sum},
+                                                         {ReduceOp::max, ops::ReduceCombine::max},
+                                                         {ReduceOp::min, ops::ReduceCombine::min}};
   for (const auto& [op, combine] : ops) {
     const plan::Plan plan = plan::make_plan(reduction(1 << 20, op), {}).value();
     for (const Dispatch& d : plan.dispatches) {
@@ -146,8 +151,8 @@ TEST_CASE("reduce: every pass combines as the op does", "[plan][reduce]") {
 TEST_CASE("reduce: partials of different reductions are apart", "[plan][reduce]") {
   Graph graph(std::uint64_t{1} << 30);
   const ValueId x = graph.import(Shape(1 << 20), 0);
-  REQUIRE(graph.reduce(ReduceOp::sum, {&x, 1}));
-  REQUIRE(graph.reduce(ReduceOp::max, {&x, 1}));
+  REQUIRE(ops::reduce(graph, ReduceOp::sum, {&x, 1}));
+  REQUIRE(ops::reduce(graph, ReduceOp::max, {&x, 1}));
   const plan::Plan plan = plan::make_plan(graph, {}).value();
   CHECK(plan.dispatches.size() == 4);
   CHECK(plan.barriers.size() == 1);

@@ -1,7 +1,8 @@
 // Measurements as data: which one speaks for a product, what the selector makes of it, and the bytes of the
 // tuning file.
-#include "plan/tuning.hpp"
+#include "ops/matmul_tuning.hpp"
 
+#include "ops/matmul.hpp"
 #include "plan/plan.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -131,7 +132,7 @@ TEST_CASE("a measured choice reaches the plan", "[tuning]") {
   record::Graph graph(traits.max_storage_range);
   const record::ValueId a = graph.import(Shape(8, 512), 0);
   const record::ValueId b = graph.import(Shape(512, 512), 1);
-  REQUIRE(graph.matmul(a, b, {1.0f, Layout::nk, MatmulKernel::automatic}));
+  REQUIRE(plan::matmul(graph, a, b, {1.0f, Layout::nk, MatmulKernel::automatic}));
   CHECK(plan::make_plan(graph, traits)->dispatches[0].kernel != kernels::Id::matmul_naive);
   const Tuning tuning = grid();
   traits.tuning = &tuning;

@@ -1,5 +1,9 @@
 // Recordings as text, before planning.
+#include "ops/matmul.hpp"
+#include "ops/reduce.hpp"
+#include "ops/store.hpp"
 #include "record/dump.hpp"
+#include "record/elementwise.hpp"
 #include "support/dump_checker.hpp"
 #include "support/random_graph.hpp"
 
@@ -24,7 +28,7 @@ ValueId upload(Graph& graph, const Shape& shape) {
 }
 
 ValueId unary(Graph& graph, ElementwiseOp op, ValueId x, float p = 0, float q = 0) {
-  return graph.elementwise(op, {&x, 1}, p, q).value();
+  return record::elementwise(graph, op, {&x, 1}, p, q).value();
 }
 
 // Every kind of input, op and output.
@@ -37,14 +41,14 @@ Graph example() {
   options.layout = Layout::nk;
   options.alpha = 0.5f;
   options.kernel = MatmulKernel::naive;
-  const ValueId add[] = {graph.matmul(x, w, options).value(), bias};
-  const ValueId h = graph.elementwise(ElementwiseOp::add, add).value();
+  const ValueId add[] = {plan::matmul(graph, x, w, options).value(), bias};
+  const ValueId h = record::elementwise(graph, ElementwiseOp::add, add).value();
   graph.keep(h);
   const ValueId y = unary(graph, ElementwiseOp::clamp, h, -1, std::numeric_limits<float>::infinity());
   const ValueId twice[] = {y, y};
-  static_cast<void>(graph.reduce(record::ReduceOp::dot, twice).value());
-  CHECK_FALSE(graph.store(y, 2, Shape(4, 16)));
-  static_cast<void>(graph.fill(0.1f, Shape(3)).value());
+  static_cast<void>(ops::reduce(graph, ops::ReduceOp::dot, twice).value());
+  CHECK_FALSE(ops::store(graph, y, 2, Shape(4, 16)));
+  static_cast<void>(record::fill(graph, 0.1f, Shape(3)).value());
   return graph;
 }
 
@@ -170,4 +174,20 @@ TEST_CASE("recorded: JSON of random recordings is JSON, and DOT has no edge to n
     const std::string end = test::dangling_edge(dot);
     if (!end.empty()) FAIL("seed " << seed << ": " << end << "\n" << dot);
   }
+}
+
+TEST_CASE("a recorded dump shows views beside what they are views of", "[record][dump]") {
+  record::Graph graph(std::uint64_t{1} << 20);
+  const record::ValueId x = graph.upload(std::vector<float>(6), Shape(2, 3)).value();
+  const record::ValueId row = graph.reshape("reshape", x, Shape(6)).value();
+  const record::ValueId y = record::elementwise(graph, record::ElementwiseOp::neg, {&row, 1}).value();
+  graph.keep(graph.reshape("reshape", y, Shape(3, 2)).value());
+  CHECK(record::dump(graph, DumpFormat::text) ==
+        "recorded: 1 ops, 1 inputs\n"
+        "upload %0 [2, 3]\n"
+        "view %1 of %0 [6]\n"
+        "neg %1 -> %2 [6]\n"
+        "view %3 of %2 [3, 2] keep\n");
+  CHECK(test::is_json(record::dump(graph, DumpFormat::json)));
+  CHECK(test::dangling_edge(record::dump(graph, DumpFormat::dot)) == "");
 }

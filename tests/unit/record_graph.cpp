@@ -1,4 +1,8 @@
 // Recording: what each op adds to the graph.
+#include "ops/matmul.hpp"
+#include "ops/reduce.hpp"
+#include "ops/store.hpp"
+#include "record/elementwise.hpp"
 #include "record/graph.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -8,9 +12,9 @@
 #include <vector>
 
 using namespace brontes;
+using ops::ReduceOp;
 using record::ElementwiseOp;
 using record::Graph;
-using record::ReduceOp;
 using record::ValueId;
 
 namespace {
@@ -24,11 +28,11 @@ ValueId upload(Graph& graph, const Shape& shape) {
 
 ValueId binary(Graph& graph, ElementwiseOp op, ValueId x, ValueId y) {
   const ValueId inputs[] = {x, y};
-  return graph.elementwise(op, inputs).value();
+  return record::elementwise(graph, op, inputs).value();
 }
 
 ValueId unary(Graph& graph, ElementwiseOp op, ValueId x, float p = 0, float q = 0) {
-  return graph.elementwise(op, {&x, 1}, p, q).value();
+  return record::elementwise(graph, op, {&x, 1}, p, q).value();
 }
 
 }  // namespace
@@ -76,9 +80,10 @@ TEST_CASE("every elementwise op records its name, operands and scalars", "[recor
     const char* name;
     std::uint32_t code;
     std::uint8_t arity, scalars;
+    const char* types;
   };
   constexpr Row rows[] = {
-#define BRONTES_OP(name, code, arity, scalars, formula) {#name, code, arity, scalars},
+#define BRONTES_OP(name, code, arity, scalars, types, formula) {#name, code, arity, scalars, #types},
 #include "elementwise.def"
 #undef BRONTES_OP
   };
@@ -88,16 +93,20 @@ TEST_CASE("every elementwise op records its name, operands and scalars", "[recor
     CHECK(record::info(op).arity == row.arity);
     CHECK(record::info(op).scalars == row.scalars);
     Graph graph(plenty);
-    const ValueId inputs[] = {upload(graph, Shape(2)), upload(graph, Shape(2))};
-    const auto y =
-        row.arity == 0 ? graph.fill(0.25f, Shape(2)) : graph.elementwise(op, {inputs, row.arity}, 0.25f, 0.5f);
+    auto type = [](char letter) { return letter == 'i' ? DType::i32 : letter == 'm' ? DType::mask : DType::f32; };
+    std::vector<ValueId> inputs;
+    for (std::uint8_t k = 0; k < row.arity; ++k) inputs.push_back(graph.import(Shape(2), k, type(row.types[k])));
+    const auto y = op == ElementwiseOp::fill_i32 ? record::fill_i32(graph, 0x3e800000, Shape(2))
+                   : row.arity == 0              ? record::fill(graph, 0.25f, Shape(2))
+                                                 : record::elementwise(graph, op, inputs, 0.25f, 0.5f);
     REQUIRE(y);
+    CHECK(graph.value(*y).dtype == type(std::string(row.types).back()));
     const record::Node& node = graph.nodes().back();
     CHECK(std::string(record::name(node)) == row.name);
     CHECK(node.output == *y);
-    CHECK(node.elementwise.p == 0.25f);
+    CHECK(node.attributes.as<record::ElementwiseAttributes>().p == 0.25f);
     REQUIRE(node.input_count == row.arity);
-    for (std::size_t i = 0; i < row.arity; ++i) CHECK(node.inputs[i] == inputs[i]);
+    for (std::size_t i = 0; i < row.arity; ++i) CHECK(graph.inputs(node)[i] == inputs[i]);
   }
 }
 
@@ -106,8 +115,8 @@ TEST_CASE("a reduction of any shape is one element", "[record]") {
   const ValueId x = upload(graph, Shape(2, 3));
   const ValueId flat = upload(graph, Shape(6));
   const ValueId pair[] = {x, flat};
-  CHECK(graph.values()[graph.reduce(ReduceOp::sum, {&x, 1}).value()].shape == Shape(1));
-  CHECK(graph.values()[graph.reduce(ReduceOp::dot, pair).value()].shape == Shape(1));
+  CHECK(graph.values()[ops::reduce(graph, ReduceOp::sum, {&x, 1}).value()].shape == Shape(1));
+  CHECK(graph.values()[ops::reduce(graph, ReduceOp::dot, pair).value()].shape == Shape(1));
   CHECK(std::string(record::name(graph.nodes().back())) == "dot");
 }
 
@@ -115,8 +124,8 @@ TEST_CASE("sum and dot of nothing are allowed", "[record]") {
   Graph graph(plenty);
   const ValueId empty = upload(graph, Shape(0));
   const ValueId pair[] = {empty, empty};
-  CHECK(graph.reduce(ReduceOp::sum, {&empty, 1}));
-  CHECK(graph.reduce(ReduceOp::dot, pair));
+  CHECK(ops::reduce(graph, ReduceOp::sum, {&empty, 1}));
+  CHECK(ops::reduce(graph, ReduceOp::dot, pair));
 }
 
 TEST_CASE("matmul infers its sizes from the shapes, in both layouts", "[record]") {
@@ -138,10 +147,10 @@ TEST_CASE("matmul infers its sizes from the shapes, in both layouts", "[record]"
     options.layout = c.layout;
     options.alpha = 0.5f;
     INFO(to_string(c.a) << " x " << to_string(c.b));
-    const auto y = graph.matmul(upload(graph, c.a), upload(graph, c.b), options);
+    const auto y = plan::matmul(graph, upload(graph, c.a), upload(graph, c.b), options);
     REQUIRE(y);
     CHECK(graph.values()[*y].shape == Shape(c.m, c.n));
-    const record::MatmulNode& node = graph.nodes().back().matmul;
+    const auto node = graph.nodes().back().attributes.as<plan::MatmulAttributes>();
     CHECK((node.m == c.m && node.k == c.k && node.n == c.n));
     CHECK(node.layout == c.layout);
     CHECK(node.alpha == 0.5f);
@@ -150,7 +159,7 @@ TEST_CASE("matmul infers its sizes from the shapes, in both layouts", "[record]"
 
 TEST_CASE("matmul with sizes takes flat operands", "[record]") {
   Graph graph(plenty);
-  const auto y = graph.matmul(upload(graph, Shape(6)), upload(graph, Shape(15)), 2, 3, 5, {});
+  const auto y = plan::matmul(graph, upload(graph, Shape(6)), upload(graph, Shape(15)), 2, 3, 5, {});
   REQUIRE(y);
   CHECK(graph.values()[*y].shape == Shape(2, 5));
 }
@@ -164,7 +173,7 @@ TEST_CASE("consumers counts every use, also twice by one op and by a store", "[r
   const ValueId y = binary(graph, ElementwiseOp::add, x, x);
   CHECK(graph.values()[x].consumers == 3);
   CHECK(graph.values()[y].consumers == 0);
-  CHECK_FALSE(graph.store(y, 0, Shape(2)));
+  CHECK_FALSE(ops::store(graph, y, 0, Shape(2)));
   CHECK(graph.values()[y].consumers == 1);
 }
 
@@ -208,5 +217,5 @@ TEST_CASE("executed() ends what is pending and says where kept values lie", "[re
   CHECK(graph.values()[y].offset == 256);
   const ValueId z = unary(graph, ElementwiseOp::neg, y);
   CHECK(z == 2);
-  CHECK(graph.nodes().back().inputs[0] == y);
+  CHECK(graph.inputs(graph.nodes().back())[0] == y);
 }

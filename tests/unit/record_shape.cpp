@@ -19,26 +19,17 @@ namespace {
 
 constexpr std::uint64_t huge = std::uint64_t{1} << 40;
 
-Shape shape_of(const std::vector<std::uint64_t>& d) {
-  switch (d.size()) {
-    case 1: return Shape(d[0]);
-    case 2: return Shape(d[0], d[1]);
-    case 3: return Shape(d[0], d[1], d[2]);
-    default: return Shape(d[0], d[1], d[2], d[3]);
-  }
-}
-
 // Every shape of 1 to 4 dims with these extents.
 std::vector<Shape> all_shapes(const std::vector<std::uint64_t>& extents) {
   std::vector<Shape> shapes;
   std::vector<std::vector<std::uint64_t>> level{{}};
-  for (std::size_t rank = 1; rank <= Shape::max_rank; ++rank) {
+  for (std::size_t rank = 1; rank <= 4; ++rank) {
     std::vector<std::vector<std::uint64_t>> next;
     for (const auto& dims : level) {
       for (std::uint64_t e : extents) {
         next.push_back(dims);
         next.back().push_back(e);
-        shapes.push_back(shape_of(next.back()));
+        shapes.push_back(Shape::of(next.back()));
       }
     }
     level = std::move(next);
@@ -127,7 +118,7 @@ TEST_CASE("broadcast does what numpy does for every pair of small shapes", "[rec
         fits = fits && (x == y || x == 1 || y == 1);
         dims.push_back(x == 1 ? y : x);
       }
-      const std::optional<Shape> expected = fits ? std::optional(shape_of(dims)) : std::nullopt;
+      const std::optional<Shape> expected = fits ? std::optional(Shape::of(dims)) : std::nullopt;
       wrong += broadcast(a, b) != expected;
     }
   }
@@ -169,8 +160,8 @@ TEST_CASE("a repetition finds numpy's element for random shapes", "[record][shap
     std::vector<std::uint64_t> operand(result.end() - random.between(1, static_cast<std::uint32_t>(result.size())),
                                        result.end());
     for (std::uint64_t& extent : operand) extent = random.one_in(2) ? 1 : extent;
-    const Shape r = shape_of(result);
-    const Shape o = shape_of(operand);
+    const Shape r = Shape::of(result);
+    const Shape o = Shape::of(operand);
     const auto repeat = repetition(o, r);
     if (!repeat) continue;
     for (std::uint64_t j = 0; j < r.count(); ++j) {
@@ -179,6 +170,51 @@ TEST_CASE("a repetition finds numpy's element for random shapes", "[record][shap
       }
     }
   }
+}
+
+TEST_CASE("an access finds numpy's element for every pattern of 1 to 4 dims", "[record][shape]") {
+  std::size_t strided = 0;
+  for (const Shape& result : all_shapes({1, 2, 3})) {
+    for (const Shape& operand : all_shapes({1, 2, 3})) {
+      if (!numpy_fits(operand, result)) continue;
+      const brontes::record::Access access = brontes::record::broadcast_access(operand, result);
+      for (std::uint64_t j = 0; j < result.count(); ++j) {
+        if (access(j) != numpy_index(operand, result, j)) {
+          FAIL(to_string(operand) << " over " << to_string(result) << " at " << j);
+        }
+      }
+      const auto repeat = repetition(access);
+      const auto expected = repetition(operand, result);
+      if (repeat.has_value() != expected.has_value()) FAIL(to_string(operand) << " over " << to_string(result));
+      if (!repeat) {
+        ++strided;
+        continue;
+      }
+      CHECK(repeat->div == expected->div);
+      CHECK(repeat->mod == expected->mod);
+      const brontes::record::Access back = brontes::record::access(*repeat, result.count());
+      for (std::uint64_t j = 0; j < result.count(); ++j) {
+        if (back(j) != access(j)) FAIL(to_string(operand) << " over " << to_string(result) << " and back at " << j);
+      }
+    }
+  }
+  CHECK(strided > 100);
+}
+
+TEST_CASE("dims that lie side by side are one, dims of extent 1 are none", "[record][shape]") {
+  const std::int32_t rows[] = {24, 6, 1};
+  const auto joined = brontes::record::access(Shape(2, 4, 6), rows, 0);
+  CHECK(joined.rank == 1);
+  CHECK(joined.extents[0] == 48);
+  const std::int32_t window[] = {32, 8, 1};
+  const auto apart = brontes::record::access(Shape(2, 4, 6), window, 3);
+  CHECK(apart.rank == 2);
+  CHECK(apart.extents[0] == 8);
+  CHECK(apart.strides[0] == 8);
+  CHECK(brontes::record::access_words(apart) == 4);
+  const std::int32_t ones[] = {7, -9, 1};
+  CHECK(brontes::record::access(Shape(1, 1, 6), ones, 0).rank == 1);
+  CHECK(brontes::record::access_words(brontes::record::access(Shape(1, 1, 6), ones, 0)) == 0);
 }
 
 TEST_CASE("dims that repeat between an operand's own dims have no repetition", "[record][shape]") {

@@ -1,4 +1,5 @@
 // Choosing a device, for every list of devices there can be; and what planning may use of it.
+#include "engine/traits.hpp"
 #include "vk/physical_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -125,7 +126,7 @@ TEST_CASE("a wish does not override allow_cpu", "[selection]") {
 }
 
 TEST_CASE("traits are the device's own limits", "[selection]") {
-  const plan::Traits traits = vk::traits_of(physical(), {});
+  const plan::Traits traits = engine::traits_of(physical(), {});
   CHECK(traits.max_group_count == std::array<std::uint32_t, 3>{1000, 2000, 3000});
   CHECK(traits.max_group_invocations == 512);
   CHECK(traits.max_shared_bytes == 32768);
@@ -143,7 +144,7 @@ TEST_CASE("simulated limits lower traits and never raise them", "[selection]") {
   low.max_shared_bytes = 1024;
   low.max_storage_range = 4096;
   low.max_loop_iterations = 77;
-  const plan::Traits lowered = vk::traits_of(physical(), low);
+  const plan::Traits lowered = engine::traits_of(physical(), low);
   CHECK(lowered.max_group_count == std::array<std::uint32_t, 3>{1000, 1500, 1500});
   CHECK(lowered.max_group_invocations == 64);
   CHECK(lowered.max_shared_bytes == 1024);
@@ -153,7 +154,7 @@ TEST_CASE("simulated limits lower traits and never raise them", "[selection]") {
   SimulatedLimits high;
   high.max_group_count = high.max_group_invocations = high.max_shared_bytes = 0xffffffff;
   high.max_storage_range = ~std::uint64_t{0};
-  const plan::Traits same = vk::traits_of(physical(), high);
+  const plan::Traits same = engine::traits_of(physical(), high);
   CHECK(same.max_group_count == std::array<std::uint32_t, 3>{1000, 2000, 3000});
   CHECK(same.max_group_invocations == 512);
   CHECK(same.max_shared_bytes == 32768);
@@ -167,21 +168,21 @@ TEST_CASE("old lavapipe gets a loop allowance and no broadcasts, other drivers a
   // What every lavapipe says its version is; the real one is in the text.
   device.info.driver_version = 1;
   device.info.driver = "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)";
-  CHECK_FALSE(vk::traits_of(device, {}).broadcasts);
-  CHECK(vk::traits_of(device, {}).max_loop_iterations < 65535);
-  CHECK(vk::traits_of(device, {}).cpu);
+  CHECK_FALSE(engine::traits_of(device, {}).broadcasts);
+  CHECK(engine::traits_of(device, {}).max_loop_iterations < 65535);
+  CHECK(engine::traits_of(device, {}).cpu);
   SimulatedLimits high;
   high.max_loop_iterations = 0xffffffff;
-  CHECK(vk::traits_of(device, high).max_loop_iterations < 65535);
+  CHECK(engine::traits_of(device, high).max_loop_iterations < 65535);
   device.info.driver = "llvmpipe";  // some build that does not say
-  CHECK(vk::traits_of(device, {}).max_loop_iterations < 65535);
+  CHECK(engine::traits_of(device, {}).max_loop_iterations < 65535);
   device.info.driver = "llvmpipe Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)";
-  CHECK(vk::traits_of(device, {}).max_loop_iterations == ~std::uint64_t{0});
-  CHECK(vk::traits_of(device, {}).broadcasts);
+  CHECK(engine::traits_of(device, {}).max_loop_iterations == ~std::uint64_t{0});
+  CHECK(engine::traits_of(device, {}).broadcasts);
   device.driver_id = VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
   device.info.driver = "SwiftShader driver";
-  CHECK(vk::traits_of(device, {}).max_loop_iterations == ~std::uint64_t{0});
-  CHECK(vk::traits_of(device, {}).broadcasts);
+  CHECK(engine::traits_of(device, {}).max_loop_iterations == ~std::uint64_t{0});
+  CHECK(engine::traits_of(device, {}).broadcasts);
 }
 
 TEST_CASE("how memory is reached goes by the driver, unless it is asked for", "[selection]") {
@@ -189,7 +190,7 @@ TEST_CASE("how memory is reached goes by the driver, unless it is asked for", "[
   vk::PhysicalDevice device = physical();
   device.pointers = true;
   auto modes = [&](brontes::AccessMode wish) {
-    const plan::Access access = vk::choose_access(device, wish).value();
+    const plan::Access access = engine::choose_access(device, wish).value();
     return std::pair(access.general, access.panels);
   };
   CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::storage, AccessMode::storage));
@@ -202,13 +203,13 @@ TEST_CASE("how memory is reached goes by the driver, unless it is asked for", "[
   CHECK(modes(brontes::AccessMode::storage) == std::pair(AccessMode::storage, AccessMode::storage));
   device.pointers = false;
   CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::texel, AccessMode::texel));
-  CHECK(vk::choose_access(device, brontes::AccessMode::pointer).error().code == Errc::unsupported);
+  CHECK(engine::choose_access(device, brontes::AccessMode::pointer).error().code == Errc::unsupported);
 }
 
 TEST_CASE("alignment in the arena holds a vec4, and a subgroup is never empty", "[selection]") {
   vk::PhysicalDevice device = physical();
   device.limits.minStorageBufferOffsetAlignment = 4;
   device.info.subgroup_size = 0;
-  CHECK(vk::traits_of(device, {}).storage_alignment == 16);
-  CHECK(vk::traits_of(device, {}).subgroup_size == 1);
+  CHECK(engine::traits_of(device, {}).storage_alignment == 16);
+  CHECK(engine::traits_of(device, {}).subgroup_size == 1);
 }

@@ -30,7 +30,8 @@ def main() -> int:
     for source in map(pathlib.Path, sys.argv[2:]):
         for name, snippet in snippets(source):
             found += 1
-            if f"```cpp\n{snippet}```\n" not in text:
+            language = "cpp" if source.suffix == ".cpp" else "glsl"
+            if f"```{language}\n{snippet}```\n" not in text:
                 missing.append(f"{source.name}: {name}")
     for what in missing:
         print(f"{document.name} does not have this snippet as it is in the source: {what}")
