@@ -36,11 +36,15 @@ expect(len(names) == len(set(names)), "case names are not unique")
 for name in ("chain/relu-scale-add/1000000/batch", "chain/relu-scale-add/1000/one-shot",
              "dispatch/tiny-ops/1000/one-batch", "dispatch/tiny-ops/1000/one-submit-each",
              "elementwise/add/16000000/resident", "matmul/1x4096x4096/nk/auto", "matmul/1024x1024x1024/kn/openblas",
+             "matmul-batched/32x128x64x128/nk/batched", "matmul-batched/12x1x64x1024/nk/loop",
              "matmul-cache/resident/1x4096x4096/cached", "matmul-cache/types/1x4096x4096/q4_0-9MiB",
-             "reduce/sum/16000000/resident"):
+             "ops/matmul/64x256x256/nk/op", "ops/matmul/64x256x256/nk/copy", "reduce/sum/16000000/resident"):
     expect(name in names, f"--list lacks {name}")
 
-selection = ["--quick", "--filter", "^(chain|dispatch)/"]
+suite = run("ops", "--list").stdout.split()
+expect(suite and suite == [name for name in names if name.startswith("ops/")], "a suite by its name has other cases")
+
+selection = ["--quick", "--filter", "^(chain|dispatch|ops)/"]
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / "report.json"
     done = run(*selection, "--json", str(path))

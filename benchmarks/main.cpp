@@ -35,12 +35,27 @@ struct SelectedSuite {
   std::vector<Selected> groups;
 };
 
+std::vector<Suite> all_suites() {
+  return {chain_suite(),  dispatch_suite(),       elementwise_suite(),  reduce_suite(), rows_suite(), views_suite(),
+          matmul_suite(), matmul_batched_suite(), matmul_cache_suite(), ops_suite(),    cold_suite()};
+}
+
+// The first of the names that is no suite, or "".
+std::string unknown_suite(const std::vector<std::string>& names) {
+  const std::vector<Suite> suites = all_suites();
+  for (const std::string& name : names) {
+    const auto same = [&](const Suite& suite) { return suite.name == name; };
+    if (std::none_of(suites.begin(), suites.end(), same)) return name;
+  }
+  return {};
+}
+
 std::vector<SelectedSuite> select(const Options& options) {
   const std::regex filter(options.filter, std::regex::ECMAScript | std::regex::optimize);
   std::vector<SelectedSuite> suites;
-  for (Suite (*make)() :
-       {chain_suite, dispatch_suite, elementwise_suite, reduce_suite, matmul_suite, matmul_cache_suite, cold_suite}) {
-    Suite suite = make();
+  for (Suite& suite : all_suites()) {
+    const auto& names = options.suites;
+    if (!names.empty() && std::find(names.begin(), names.end(), suite.name) == names.end()) continue;
     SelectedSuite selected{suite.name, {}};
     for (Group& group : suite.groups) {
       if (options.quick && !group.quick) continue;
@@ -133,6 +148,10 @@ int bench_main(const std::vector<std::string>& arguments) {
   if (options.help) {
     std::cout << usage_text;
     return 0;
+  }
+  if (const std::string name = unknown_suite(options.suites); !name.empty()) {
+    std::cerr << "brontes-bench: no suite is called " << name << "\n\n" << usage_text;
+    return exit_usage;
   }
   const std::vector<SelectedSuite> suites = select(options);
   if (suites.empty()) {

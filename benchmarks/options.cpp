@@ -1,16 +1,19 @@
 #include "options.hpp"
 
+#include "arguments.hpp"
+
 #include <cstddef>
+#include <optional>
 #include <regex>
 #include <stdexcept>
 
 namespace bench {
 
 const char usage_text[] =
-    "Usage: brontes-bench [OPTION...]\n"
+    "Usage: brontes-bench [OPTION...] [SUITE...]\n"
     "\n"
     "Times Brontes on the Vulkan device that BRONTES_DEVICE names, or the best one. Results are checked\n"
-    "before they are timed. Comparisons are ratios of this very run.\n"
+    "before they are timed. Comparisons are ratios of this very run. Without a SUITE (chain, ops, ...) it runs all.\n"
     "\n"
     "  --filter REGEX    only the cases whose names match, e.g. 'chain/.*/1000/'\n"
     "  --json FILE       also write everything to FILE\n"
@@ -22,50 +25,31 @@ const char usage_text[] =
     "Exit status: 0; 1 when a case failed, gave a wrong result, or no device was found; 2 for bad arguments.\n";
 
 std::string parse(const std::vector<std::string>& arguments, Options& options) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string name = arguments[i];
-    std::string value;
-    bool attached = false;
-    if (const std::size_t equals = name.find('='); name.rfind("--", 0) == 0 && equals != std::string::npos) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-      attached = true;
-    }
-
-    bool* flag = name == "--list"                   ? &options.list
-                 : name == "--quick"                ? &options.quick
-                 : name == "--help" || name == "-h" ? &options.help
-                                                    : nullptr;
-    if (flag != nullptr) {
-      if (attached) return name + " takes no value";
-      *flag = true;
-      continue;
-    }
-
-    if (name != "--filter" && name != "--json" && name != "--budget") return "unknown argument: " + arguments[i];
-    if (!attached) {
-      if (i + 1 == arguments.size()) return name + " needs a value";
-      value = arguments[++i];
-    }
+  const tool::Parsed parsed =
+      tool::parse(arguments, {{"--list", "--quick", "--help", "-h"}, {"--filter", "--json", "--budget"}, std::nullopt});
+  if (!parsed.problem.empty()) return parsed.problem;
+  for (const auto& [name, value] : parsed.options) {
     if (value.empty()) return name + " needs a value that is not empty";
-    if (name == "--json") options.json = value;
-    if (name == "--filter") {
-      try {
-        std::regex(value, std::regex::ECMAScript);
-      } catch (const std::regex_error& e) {
-        return "--filter: not a regular expression: " + value + ": " + e.what();
-      }
-      options.filter = value;
+  }
+  options.suites = parsed.positional;
+  options.list = parsed.flag("--list");
+  options.quick = parsed.flag("--quick");
+  options.help = parsed.flag("--help") || parsed.flag("-h");
+  options.json = parsed.option("--json");
+  options.filter = parsed.option("--filter");
+  try {
+    std::regex(options.filter, std::regex::ECMAScript);
+  } catch (const std::regex_error& e) {
+    return "--filter: not a regular expression: " + options.filter + ": " + e.what();
+  }
+  if (const std::string budget = parsed.option("--budget"); !budget.empty()) {
+    std::size_t used = 0;
+    try {
+      options.budget = std::stod(budget, &used);
+    } catch (const std::logic_error&) {
+      used = 0;
     }
-    if (name == "--budget") {
-      std::size_t used = 0;
-      try {
-        options.budget = std::stod(value, &used);
-      } catch (const std::logic_error&) {
-        used = 0;
-      }
-      if (used != value.size() || !(options.budget > 0)) return "--budget: not a number of seconds: " + value;
-    }
+    if (used != budget.size() || !(options.budget > 0)) return "--budget: not a number of seconds: " + budget;
   }
   return {};
 }

@@ -7,9 +7,10 @@
 namespace bench {
 
 struct Options {
-  std::string filter;  // a regular expression; empty means all
-  std::string json;    // a file; empty means none
-  double budget = 0;   // seconds per case; 0 means the default
+  std::vector<std::string> suites;  // empty means all
+  std::string filter;               // a regular expression; empty means all
+  std::string json;                 // a file; empty means none
+  double budget = 0;                // seconds per case; 0 means the default
   bool list = false;
   bool quick = false;
   bool help = false;

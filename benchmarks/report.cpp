@@ -1,5 +1,8 @@
 #include "report.hpp"
 
+#include "json.hpp"
+#include "util/hex.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -32,87 +35,7 @@ std::string padded(std::string text, std::size_t width, bool right = true) {
   return right ? std::string(width - text.size(), ' ') + text : text + std::string(width - text.size(), ' ');
 }
 
-// Objects and arrays, one member per line.
-class Json {
- public:
-  explicit Json(std::ostream& out) : out_(out) {}
-
-  void begin(const char* key, char bracket) {
-    member(key);
-    out_ << bracket;
-    ++depth_;
-    first_ = true;
-  }
-  void end(char bracket) {
-    --depth_;
-    if (!first_) line();
-    out_ << bracket;
-    first_ = false;
-  }
-  void put(const char* key, const std::string& value) {
-    member(key);
-    quote(value);
-  }
-  void put(const char* key, const char* value) { put(key, std::string(value)); }
-  void put(const char* key, bool value) {
-    member(key);
-    out_ << (value ? "true" : "false");
-  }
-  void put(const char* key, double value) {
-    member(key);
-    // JSON has no infinity and no NaN.
-    out_ << (std::isfinite(value) ? format("%.9g", value) : "null");
-  }
-  void put(const char* key, std::uint64_t value) {
-    member(key);
-    out_ << value;
-  }
-  void put(const char* key, unsigned value) { put(key, std::uint64_t{value}); }
-
- private:
-  void line() { out_ << '\n' << std::string(2 * depth_, ' '); }
-  void member(const char* key) {
-    if (depth_ != 0) {
-      if (!first_) out_ << ',';
-      line();
-    }
-    first_ = false;
-    if (key != nullptr) {
-      quote(key);
-      out_ << ": ";
-    }
-  }
-  void quote(const std::string& text) {
-    out_ << '"';
-    for (const char c : text) {
-      if (c == '"' || c == '\\') {
-        out_ << '\\' << c;
-      } else if (static_cast<unsigned char>(c) < 0x20) {
-        char escape[8];
-        std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-        out_ << escape;
-      } else {
-        out_ << c;
-      }
-    }
-    out_ << '"';
-  }
-
-  std::ostream& out_;
-  std::size_t depth_ = 0;
-  bool first_ = true;
-};
-
-std::string hex(const std::array<std::uint8_t, 16>& bytes) {
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
-}
-
-void write_remarks(Json& json, const char* key, const std::vector<GroupResult>& groups,
+void write_remarks(tool::Json& json, const char* key, const std::vector<GroupResult>& groups,
                    std::vector<Remark> GroupResult::*remarks) {
   json.begin(key, '[');
   for (const GroupResult& group : groups) {
@@ -178,7 +101,7 @@ void print_ratios(std::ostream& out, const std::string& suite, const std::vector
 }
 
 void write_json(std::ostream& out, const Provenance& p, const std::vector<GroupResult>& groups) {
-  Json json(out);
+  tool::Json json(out);
   json.begin(nullptr, '{');
   json.put("format", 1u);
   json.put("brontes", brontes::version());
@@ -191,7 +114,7 @@ void write_json(std::ostream& out, const Provenance& p, const std::vector<GroupR
   json.put("driver_version", p.device.driver_version);
   json.put("vendor_id", p.device.vendor_id);
   json.put("device_id", p.device.device_id);
-  json.put("uuid", hex(p.device.uuid));
+  json.put("uuid", brontes::util::hex(p.device.uuid));
   json.put("api_version", p.device.api_version);
   json.put("subgroup_size", p.device.subgroup_size);
   json.put("mapped_memory", p.device.mapped_memory);

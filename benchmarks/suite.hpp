@@ -66,8 +66,12 @@ Suite chain_suite();
 Suite cold_suite();
 Suite dispatch_suite();
 Suite elementwise_suite();
+Suite matmul_batched_suite();
 Suite matmul_cache_suite();
 Suite matmul_suite();
+Suite ops_suite();
 Suite reduce_suite();
+Suite rows_suite();
+Suite views_suite();
 
 }  // namespace bench

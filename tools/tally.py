@@ -129,12 +129,16 @@ def main():
                         help="a build directory, and the exit status of `meson test` in it")
     parser.add_argument("--broken", action="append", default=[], metavar="WHAT",
                         help="something that failed before any test could run; one failure")
+    parser.add_argument("--skipped", action="append", default=[], metavar="WHAT",
+                        help="something that could not be done here; no failure")
     parser.add_argument("--elapsed", type=int, metavar="SECONDS", help="print the time taken, too")
     arguments = parser.parse_args()
 
     tally = Tally()
     for what in arguments.broken:
         tally.fail(what)
+    for what in arguments.skipped:
+        tally.skip(what)
     for build, status in arguments.run:
         count_run(tally, Path(build), int(status))
 

@@ -2,8 +2,9 @@
 // status.
 #pragma once
 
+#include "arguments.hpp"
+
 #include <string>
-#include <vector>
 
 namespace tool {
 
@@ -13,7 +14,8 @@ enum ExitStatus : int {
   misuse = 2,   // wrong arguments
 };
 
-using Arguments = std::vector<std::string>;
+/// Says on stderr what is wrong with the arguments and where to find help. Returns `misuse`.
+int report_misuse(const std::string& command, const std::string& problem);
 
 int demo(const Arguments& arguments);
 int devices(const Arguments& arguments);

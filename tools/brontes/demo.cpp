@@ -1,4 +1,3 @@
-#include "arguments.hpp"
 #include "commands.hpp"
 #include "terminal.hpp"
 
@@ -231,7 +230,7 @@ const char* const demo_help =
     "  --device WHICH  an index, a part of the name, or a UUID; see `brontes devices`\n";
 
 int demo(const Arguments& arguments) {
-  const Parsed parsed = parse(arguments, {"--device"}, 0);
+  const Parsed parsed = parse(arguments, {{}, {"--device"}, 0});
   if (!parsed.problem.empty()) return report_misuse("demo", parsed.problem);
 
   brontes::DeviceOptions options;

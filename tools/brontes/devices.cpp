@@ -1,6 +1,6 @@
-#include "arguments.hpp"
 #include "commands.hpp"
 #include "terminal.hpp"
+#include "util/hex.hpp"
 
 #include <brontes/device.hpp>
 
@@ -12,13 +12,8 @@ namespace tool {
 namespace {
 
 std::string uuid_text(const std::array<std::uint8_t, 16>& uuid) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < uuid.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits[uuid[i] >> 4];
-    text += digits[uuid[i] & 15];
-  }
+  std::string text = brontes::util::hex(uuid);
+  for (const std::size_t at : {20u, 16u, 12u, 8u}) text.insert(at, "-");
   return text;
 }
 
@@ -44,7 +39,7 @@ const char* const devices_help =
     "                  Without it BRONTES_DEVICE counts, and then the best device.\n";
 
 int devices(const Arguments& arguments) {
-  const Parsed parsed = parse(arguments, {"--device"}, 0);
+  const Parsed parsed = parse(arguments, {{}, {"--device"}, 0});
   if (!parsed.problem.empty()) return report_misuse("devices", parsed.problem);
 
   const auto list = brontes::Device::list();

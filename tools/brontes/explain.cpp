@@ -1,4 +1,3 @@
-#include "arguments.hpp"
 #include "commands.hpp"
 #include "terminal.hpp"
 
@@ -18,7 +17,7 @@ const char* const explain_help =
     "  --device WHICH  an index, a part of the name, or a UUID; see `brontes devices`\n";
 
 int explain(const Arguments& arguments) {
-  const Parsed parsed = parse(arguments, {"--layout", "--device"}, 3);
+  const Parsed parsed = parse(arguments, {{}, {"--layout", "--device"}, 3});
   if (!parsed.problem.empty()) return report_misuse("explain", parsed.problem);
   std::uint64_t sizes[3];
   for (std::size_t i = 0; i < 3; ++i) {

@@ -1,4 +1,3 @@
-#include "arguments.hpp"
 #include "commands.hpp"
 
 #include <brontes/version.hpp>
@@ -15,10 +14,15 @@ const char* const version_help =
     "Prints the version of the library.\n";
 
 int version(const Arguments& arguments) {
-  const Parsed parsed = parse(arguments, {}, 0);
+  const Parsed parsed = parse(arguments, {{}, {}, 0});
   if (!parsed.problem.empty()) return report_misuse("version", parsed.problem);
   std::printf("brontes %s\n", brontes::version());
   return success;
+}
+
+int report_misuse(const std::string& command, const std::string& problem) {
+  std::fprintf(stderr, "brontes %s: %s\nTry: brontes %s --help\n", command.c_str(), problem.c_str(), command.c_str());
+  return misuse;
 }
 
 namespace {

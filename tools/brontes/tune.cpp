@@ -1,10 +1,8 @@
-#include "arguments.hpp"
 #include "commands.hpp"
 #include "terminal.hpp"
 
 #include <brontes/tuning.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -77,12 +75,9 @@ const char* const tune_help =
     "have the defaults again. `brontes explain M K N` tells what counts for a product.\n";
 
 int tune(const Arguments& arguments) {
-  Arguments rest = arguments;
-  const auto quick_end = std::remove(rest.begin(), rest.end(), "--quick");
-  const bool quick = quick_end != rest.end();
-  rest.erase(quick_end, rest.end());
-  const Parsed parsed = parse(rest, {"--seconds", "--device"}, 0);
+  const Parsed parsed = parse(arguments, {{"--quick"}, {"--seconds", "--device"}, 0});
   if (!parsed.problem.empty()) return report_misuse("tune", parsed.problem);
+  const bool quick = parsed.flag("--quick");
 
   brontes::TuneOptions options;
   options.shapes = brontes::default_tune_shapes(quick);

@@ -1,6 +1,11 @@
 #include "cases.hpp"
 
+#include "op_case.hpp"
+#include "ops/catalogue.hpp"
+#include "ops/matmul.hpp"
+#include "ops/reduce.hpp"
 #include "plan/plan.hpp"
+#include "record/elementwise.hpp"
 #include "record/graph.hpp"
 
 #include <algorithm>
@@ -18,8 +23,8 @@ using brontes::Layout;
 using brontes::MatmulKernel;
 using brontes::Result;
 using brontes::Shape;
+using brontes::ops::ReduceOp;
 using brontes::record::ElementwiseOp;
-using brontes::record::ReduceOp;
 using brontes::record::ValueId;
 
 constexpr std::uint64_t large = std::uint64_t{1} << 20;
@@ -29,13 +34,17 @@ class Recording {
  public:
   explicit Recording(const brontes::plan::Traits& traits) : graph_(traits.max_storage_range) {}
 
-  ValueId input(const Shape& shape) { return graph_.import(shape, resources_++); }
+  ValueId input(const Shape& shape, DType type = DType::f32) { return graph_.import(shape, resources_++, type); }
   ValueId op(ElementwiseOp op, std::initializer_list<ValueId> inputs, float p = 0.5f, float q = 2.0f) {
-    return take(graph_.elementwise(op, {inputs.begin(), inputs.size()}, p, q));
+    return this->op(op, brontes::Span<const ValueId>(inputs.begin(), inputs.size()), p, q);
   }
-  ValueId fill(const Shape& shape) { return take(graph_.fill(0.5f, shape)); }
+  ValueId op(ElementwiseOp op, brontes::Span<const ValueId> inputs, float p = 0.5f, float q = 2.0f) {
+    return take(brontes::record::elementwise(graph_, op, inputs, p, q));
+  }
+  ValueId fill_i32(const Shape& shape) { return take(brontes::record::fill_i32(graph_, 5, shape)); }
+  ValueId fill(const Shape& shape) { return take(brontes::record::fill(graph_, 0.5f, shape)); }
   ValueId reduce(ReduceOp op, std::initializer_list<ValueId> inputs) {
-    return take(graph_.reduce(op, {inputs.begin(), inputs.size()}));
+    return take(brontes::ops::reduce(graph_, op, {inputs.begin(), inputs.size()}));
   }
   ValueId matmul(std::uint64_t m, std::uint64_t k, std::uint64_t n, Layout layout, MatmulKernel kernel,
                  DType type = DType::f32) {
@@ -46,7 +55,7 @@ class Recording {
     const ValueId b = type != DType::f32     ? graph_.import_weight({n, k}, type, resources_++, n)
                       : layout == Layout::nk ? input({n, k})
                                              : input({k, n});
-    return take(graph_.matmul(a, b, options));
+    return take(brontes::plan::matmul(graph_, a, b, options));
   }
   void keep(ValueId x) { graph_.keep(x); }
 
@@ -91,6 +100,27 @@ class Cases {
     for (const brontes::plan::Dispatch& d : plan->dispatches) add(name, d);
   }
 
+  /// Adds what a case of the catalogue is planned as, on resident operands.
+  void add(const brontes::cases::OpCase& c) {
+    if (error_) return;
+    brontes::Batch batch = brontes::OpAccess::detached();
+    std::vector<brontes::Tensor> operands;
+    for (const brontes::cases::Operand& o : c.operands) {
+      const auto resource = static_cast<brontes::record::ResourceId>(operands.size());
+      const ValueId x = brontes::OpAccess::graph(batch)->import(o.shape, resource, o.type);
+      operands.push_back(brontes::OpAccess::tensor(batch, x));
+    }
+    c.record(batch, operands);
+    error_ = batch.error();
+    if (error_) return;
+    auto plan = brontes::plan::make_plan(*brontes::OpAccess::graph(batch), traits_);
+    if (!plan) {
+      error_ = plan.error();
+      return;
+    }
+    for (const brontes::plan::Dispatch& d : plan->dispatches) add(catalogue_prefix + c.name, d);
+  }
+
   Result<std::vector<Case>> take() {
     if (error_) return error_;
     return std::move(cases_);
@@ -123,22 +153,26 @@ void add_single_ops(Cases& cases) {
   struct Op {
     const char* name;
     ElementwiseOp op;
-    int arity;
+    std::size_t arity;
+    const char* types;
   };
   constexpr Op ops[] = {
-#define BRONTES_OP(name, code, arity, scalars, formula) {#name, static_cast<ElementwiseOp>(code), arity},
+#define BRONTES_OP(name, code, arity, scalars, types, formula) {#name, static_cast<ElementwiseOp>(code), arity, #types},
 #include "elementwise.def"
 #undef BRONTES_OP
   };
   for (const Op& op : ops) {
     cases.add(std::string("elementwise/") + op.name, 1, [&](Recording& r) {
       if (op.arity == 0) {
-        r.fill({large});
-      } else if (op.arity == 1) {
-        r.op(op.op, {r.input({large})});
-      } else {
-        r.op(op.op, {r.input({large}), r.input({large})});
+        op.op == ElementwiseOp::fill ? r.fill({large}) : r.fill_i32({large});
+        return;
       }
+      std::vector<ValueId> inputs;
+      for (std::size_t k = 0; k < op.arity; ++k) {
+        const char letter = op.types[k];
+        inputs.push_back(r.input({large}, letter == 'i' ? DType::i32 : letter == 'm' ? DType::mask : DType::f32));
+      }
+      r.op(op.op, inputs);
     });
   }
 }
@@ -233,6 +267,13 @@ void add_matmuls(Cases& cases) {
   add_matmul(cases, {MatmulKernel::tiled, 63, 8192, 63}, "/slices/odd", {true}, 2);
 }
 
+void add_catalogue(Cases& cases) {
+  for (const brontes::cases::NamedCaseRoom& room : brontes::cases::op_cases()) {
+    if (room.room.benchmarks == nullptr) continue;
+    for (const brontes::cases::OpBenchmark& b : room.room.benchmarks()) cases.add(b.op);
+  }
+}
+
 // What devices without subgroup arithmetic get.
 void add_without_subgroups(Cases& cases) {
   for (const std::uint64_t m : {1u, 8u}) {
@@ -248,6 +289,7 @@ Result<std::vector<Case>> all_cases(const brontes::plan::Traits& traits) {
   add_fused(cases);
   add_reductions(cases);
   add_matmuls(cases);
+  add_catalogue(cases);
   auto all = cases.take();
   if (!all) return all;
 

@@ -1,5 +1,5 @@
 // The pipelines that are looked at: what the planner makes of recordings that between them use every
-// kernel, op and vetted tile set.
+// kernel, op and vetted tile set, and of the benchmarks of every op with a kernel of its own.
 #pragma once
 
 #include "kernels.hpp"
@@ -15,7 +15,7 @@ namespace kernel_report {
 
 struct Case {
   std::string name;
-  brontes::kernels::Id kernel;
+  brontes::kernels::Ref kernel;
   std::vector<std::uint32_t> constants;  // in the order of Kernel::constants
   /// How often the hot loop runs for each turn of the loop around it; 0 where that is not known.
   std::uint32_t hot_loop_turns = 0;
@@ -25,5 +25,7 @@ struct Case {
 brontes::Result<std::vector<Case>> all_cases(const brontes::plan::Traits& traits);
 
 inline constexpr const char* fused_case = "fused/relu-scale-add";
+/// Pipelines of the benchmarks of tests/cases that no other case has, as "ops/" and the name of the case.
+inline constexpr const char* catalogue_prefix = "ops/";
 
 }  // namespace kernel_report

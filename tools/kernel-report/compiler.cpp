@@ -1,6 +1,7 @@
 #include "compiler.hpp"
 
-#include "specialize.hpp"
+#include "spirv/float_controls.hpp"
+#include "spirv/specialize.hpp"
 #include "vk/result.hpp"
 
 #include <cstring>
@@ -89,8 +90,9 @@ Result<Figures> Compiler::compile(const brontes::kernels::Kernel& kernel,
                                   const std::vector<std::uint32_t>& constants) const {
   std::vector<std::uint32_t> bindings;
   for (const brontes::kernels::Binding& b : kernel.bindings) bindings.push_back(b.binding);
-  return compile(brontes::kernels::specialize(kernel, {constants.data(), constants.size()}), bindings,
-                 kernel.push_bytes);
+  auto words = brontes::spirv::specialize(kernel, {constants.data(), constants.size()});
+  if (physical_.float_controls) brontes::spirv::preserve_special_values(words);
+  return compile(words, bindings, kernel.push_bytes);
 }
 
 Result<Figures> Compiler::compile(const std::vector<std::uint32_t>& spirv, const std::vector<std::uint32_t>& bindings,

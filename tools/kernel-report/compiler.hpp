@@ -3,8 +3,8 @@
 
 #include "isa.hpp"
 
+#include "engine/traits.hpp"
 #include "kernels.hpp"
-#include "plan/traits.hpp"
 #include "vk/handle.hpp"
 #include "vk/loader.hpp"
 #include "vk/physical_device.hpp"
@@ -47,7 +47,7 @@ class Compiler {
   Compiler& operator=(const Compiler&) = delete;
 
   const brontes::DeviceInfo& device() const { return physical_.info; }
-  brontes::plan::Traits traits() const { return brontes::vk::traits_of(physical_, {}); }
+  brontes::plan::Traits traits() const { return brontes::engine::traits_of(physical_, {}); }
   /// It reports what RADV does, by the same names.
   bool radv() const { return physical_.driver_id == VK_DRIVER_ID_MESA_RADV; }
 

@@ -6,11 +6,15 @@
 //   tools/with-driver radv -- build/dev/tools/kernel-report matmul/tiled
 //
 // Exit status: 0; 1 if something went wrong or a pipeline spills; 2 for bad arguments; 77 if no driver tells.
+#include "arguments.hpp"
 #include "cases.hpp"
 #include "compiler.hpp"
+#include "json.hpp"
 
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
+#include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,10 +50,12 @@ std::string percent(double share) {
   return text;
 }
 
-void print_header(Format format, const brontes::DeviceInfo& device) {
+void print_header(Format format, tool::Json& json, const brontes::DeviceInfo& device) {
   if (format == Format::json) {
-    std::printf("{\"device\": \"%s\", \"driver\": \"%s\", \"pipelines\": [", device.name.c_str(),
-                device.driver.c_str());
+    json.begin(nullptr, '{');
+    json.put("device", device.name);
+    json.put("driver", device.driver);
+    json.begin("pipelines", '[');
   } else if (format == Format::text) {
     std::printf("%s, %s\n%-45s %5s %5s %6s %7s %6s %5s %6s %6s %9s %9s %9s\n", device.name.c_str(),
                 device.driver.c_str(), "pipeline", "VGPR", "SGPR", "spills", "scratch", "LDS", "waves", "bytes",
@@ -63,32 +69,43 @@ void print_header(Format format, const brontes::DeviceInfo& device) {
   }
 }
 
-void print_json(const Case& c, const Figures& f, bool first) {
-  std::printf("%s\n  {\"name\": \"%s\", \"kernel\": \"%s\", \"constants\": {", first ? "" : ",", c.name.c_str(),
-              brontes::kernels::get(c.kernel).name);
-  const auto& constants = brontes::kernels::get(c.kernel).constants;
-  for (std::size_t i = 0; i < c.constants.size(); ++i) {
-    std::printf("%s\"%s\": %u", i == 0 ? "" : ", ", constants[i].name, c.constants[i]);
-  }
-  std::printf(
-      "}, \"vgprs\": %llu, \"sgprs\": %llu, \"spilled_vgprs\": %llu, \"spilled_sgprs\": %llu, \"scratch_bytes\": %llu, "
-      "\"lds_bytes\": %llu, \"waves_per_simd\": %llu, \"code_bytes\": %llu, \"instructions\": %llu, \"latency\": %llu, "
-      "\"inverse_throughput\": %llu",
-      number(f.vgprs), number(f.sgprs), number(f.spilled_vgprs), number(f.spilled_sgprs), number(f.scratch_bytes),
-      number(f.lds_bytes), number(f.waves), number(f.code_bytes), number(f.instructions), number(f.latency),
-      number(f.inverse_throughput));
-  const std::pair<const char*, const Instructions*> parts[] = {
-      {"isa", &f.isa.all}, {"hot_loop", &f.isa.hot_loop}, {"around_hot_loop", &f.isa.around_hot_loop}};
-  for (const auto& [name, i] : parts) {
-    std::printf(
-        ", \"%s\": {\"instructions\": %llu, \"fma\": %llu, \"vector\": %llu, \"memory\": %llu, \"lds\": %llu, "
-        "\"waits\": %llu}",
-        name, number(i->total), number(i->fma), number(i->vector), number(i->memory), number(i->lds), number(i->waits));
-  }
-  std::printf("}");
+void put(tool::Json& json, const char* name, const Instructions& i) {
+  json.begin(name, '{');
+  json.put("instructions", i.total);
+  json.put("fma", i.fma);
+  json.put("vector", i.vector);
+  json.put("memory", i.memory);
+  json.put("lds", i.lds);
+  json.put("waits", i.waits);
+  json.end('}');
 }
 
-void print(Format format, const Case& c, const Figures& f, bool first) {
+void put(tool::Json& json, const Case& c, const Figures& f) {
+  const brontes::kernels::Kernel& kernel = brontes::kernels::get(c.kernel);
+  json.begin(nullptr, '{');
+  json.put("name", c.name);
+  json.put("kernel", kernel.name);
+  json.begin("constants", '{');
+  for (std::size_t i = 0; i < c.constants.size(); ++i) json.put(kernel.constants[i].name, c.constants[i]);
+  json.end('}');
+  json.put("vgprs", f.vgprs);
+  json.put("sgprs", f.sgprs);
+  json.put("spilled_vgprs", f.spilled_vgprs);
+  json.put("spilled_sgprs", f.spilled_sgprs);
+  json.put("scratch_bytes", f.scratch_bytes);
+  json.put("lds_bytes", f.lds_bytes);
+  json.put("waves_per_simd", f.waves);
+  json.put("code_bytes", f.code_bytes);
+  json.put("instructions", f.instructions);
+  json.put("latency", f.latency);
+  json.put("inverse_throughput", f.inverse_throughput);
+  put(json, "isa", f.isa.all);
+  put(json, "hot_loop", f.isa.hot_loop);
+  put(json, "around_hot_loop", f.isa.around_hot_loop);
+  json.end('}');
+}
+
+void print(Format format, tool::Json& json, const Case& c, const Figures& f, bool first) {
   const Instructions& hot = f.isa.hot_loop;
   const double executed = executed_fma_share(c, f);
   const std::string hot_share = hot.total == 0 ? "-" : std::to_string(hot.fma) + "/" + std::to_string(hot.total);
@@ -96,7 +113,7 @@ void print(Format format, const Case& c, const Figures& f, bool first) {
   const std::string all_share = percent(f.isa.all.fma_share());
   const auto spills = number(f.spilled_vgprs + f.spilled_sgprs);
   switch (format) {
-    case Format::json: return print_json(c, f, first);
+    case Format::json: return put(json, c, f);
     case Format::isa: std::printf("%s== %s\n%s", first ? "" : "\n", c.name.c_str(), f.assembly.c_str()); return;
     case Format::text:
       std::printf("%-45s %5llu %5llu %6llu %7llu %6llu %5llu %6llu %6llu %9s %9s %9s\n", c.name.c_str(),
@@ -122,26 +139,20 @@ bool wanted(const std::string& name, const std::vector<std::string>& parts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Format format = Format::text;
-  std::vector<std::string> parts;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--json") {
-      format = Format::json;
-    } else if (argument == "--markdown") {
-      format = Format::markdown;
-    } else if (argument == "--isa") {
-      format = Format::isa;
-    } else if (argument == "--help" || argument == "-h") {
-      std::fputs(usage, stdout);
-      return 0;
-    } else if (argument.empty() || argument.front() == '-') {
-      std::fputs(usage, stderr);
-      return 2;
-    } else {
-      parts.push_back(argument);
-    }
+  const tool::Parsed parsed = tool::parse(tool::Arguments(argv + std::min(argc, 1), argv + argc),
+                                          {{"--json", "--markdown", "--isa", "--help", "-h"}, {}, std::nullopt});
+  if (!parsed.problem.empty()) {
+    std::fprintf(stderr, "kernel-report: %s\n%s", parsed.problem.c_str(), usage);
+    return 2;
   }
+  if (parsed.flag("--help") || parsed.flag("-h")) {
+    std::fputs(usage, stdout);
+    return 0;
+  }
+  const Format format = parsed.flag("--isa")        ? Format::isa
+                        : parsed.flag("--markdown") ? Format::markdown
+                        : parsed.flag("--json")     ? Format::json
+                                                    : Format::text;
 
   auto compiler = kernel_report::Compiler::open();
   if (!compiler) {
@@ -153,22 +164,27 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "kernel-report: %s\n", cases.error().message.c_str());
     return 1;
   }
-  print_header(format, (*compiler)->device());
+  tool::Json json(std::cout);
+  print_header(format, json, (*compiler)->device());
   bool first = true;
   std::size_t spilling = 0;
   for (const Case& c : *cases) {
-    if (!wanted(c.name, parts)) continue;
+    if (!wanted(c.name, parsed.positional)) continue;
     const auto figures = (*compiler)->compile(brontes::kernels::get(c.kernel), c.constants);
     if (!figures) {
       std::fprintf(stderr, "kernel-report: %s: %s\n", c.name.c_str(), figures.error().message.c_str());
       return 1;
     }
-    print(format, c, *figures, first);
+    print(format, json, c, *figures, first);
     std::fflush(stdout);
     first = false;
     if (figures->spills()) ++spilling;
   }
-  if (format == Format::json) std::printf("\n]}\n");
+  if (format == Format::json) {
+    json.end(']');
+    json.end('}');
+    std::cout << "\n";
+  }
   if (spilling != 0) std::fprintf(stderr, "kernel-report: %zu pipelines spill or use scratch memory\n", spilling);
   return spilling == 0 ? 0 : 1;
 }
