@@ -16,6 +16,7 @@ from pathlib import Path
 PASSED = {"OK", "EXPECTEDFAIL"}
 SKIPPED = {"SKIP", "IGNORED"}
 CATCH2_ALL_SKIPPED = 4  # Catch2's exit status when every selected test case skipped itself
+EXCERPT = 1500  # characters of a failure that are printed
 
 
 @dataclass
@@ -25,9 +26,11 @@ class Tally:
     skipped: int = 0
     notes: list = field(default_factory=list)
 
-    def fail(self, what):
+    def fail(self, what, why=""):
+        """`why` is printed below it: the tally is often all that is kept of a run."""
         self.failed += 1
-        self.notes.append(f"FAILED  {what}")
+        excerpt = "\n".join(f"        {line}" for line in why.strip()[:EXCERPT].splitlines())
+        self.notes.append(f"FAILED  {what}" + (f"\n{excerpt}" if excerpt else ""))
 
     def skip(self, what):
         self.skipped += 1
@@ -73,8 +76,9 @@ def count_report(tally, report, label):
     failures = 0
     for case in cases:
         name = f"{label}: {case.get('name', 'unnamed test case')}"
-        if case.find("failure") is not None or case.find("error") is not None:
-            tally.fail(name)
+        problems = [*case.findall("failure"), *case.findall("error")]
+        if problems:
+            tally.fail(name, "\n".join(f"{problem.get('message', '')}{problem.text or ''}" for problem in problems))
             failures += 1
         elif case.find("skipped") is not None:
             tally.skip(name)
@@ -116,7 +120,7 @@ def count_run(tally, build, status):
         elif result in SKIPPED:
             tally.skip(label)
         else:
-            tally.fail(f"{label}: {result}")
+            tally.fail(f"{label}: {result}", (record.get("stderr") or record.get("stdout") or "")[-EXCERPT:])
     if not whole:
         tally.fail(f"{build.name}: the log of the run is missing or cut off")
     elif status and not meson_failures:
