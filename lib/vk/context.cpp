@@ -2,6 +2,7 @@
 
 #include "files/keyed_file.hpp"
 #include "util/environment.hpp"
+#include "vk/loader_lock.hpp"
 #include "vk/result.hpp"
 
 #include <new>
@@ -16,6 +17,12 @@ template <class T>
 void VKAPI_PTR leave_alone(VkDevice, T, const VkAllocationCallbacks*) {}
 
 }  // namespace
+
+OwnedDevice::~OwnedDevice() {
+  if (!owned || table.vkDestroyDevice == nullptr) return;
+  const LoaderChange lock(loader_mutex());
+  table.vkDestroyDevice(handle, nullptr);
+}
 
 void OwnedDevice::abandon() noexcept {
   owned = false;
@@ -119,7 +126,11 @@ Error Context::create_device(bool with_addresses) {
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
   create.pEnabledFeatures = &features;
-  const VkResult result = instance_->table.vkCreateDevice(physical_.handle, &create, nullptr, &device_.handle);
+  VkResult result = VK_SUCCESS;
+  {
+    const LoaderChange lock(loader_mutex());
+    result = instance_->table.vkCreateDevice(physical_.handle, &create, nullptr, &device_.handle);
+  }
   if (Error e = check(result, "vkCreateDevice")) {
     e.message = physical_.info.name + ": " + e.message;
     return e;
@@ -130,6 +141,7 @@ Error Context::create_device(bool with_addresses) {
 }
 
 Error Context::load_table() {
+  const LoaderLookup lock(loader_mutex());
   // First of all, so that the device does not outlive a failure below. The loader has it too, where the driver does
   // not.
   const auto get_device_proc = instance_->table.vkGetDeviceProcAddr;
@@ -234,6 +246,7 @@ void Context::set_name(VkObjectType type, std::uint64_t object, const char* name
   info.objectType = type;
   info.objectHandle = object;
   info.pObjectName = name;
+  const LoaderLookup lock(loader_mutex());
   static_cast<void>(instance_->table.vkSetDebugUtilsObjectNameEXT(device_.handle, &info));
 }
 

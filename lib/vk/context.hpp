@@ -24,9 +24,7 @@ namespace brontes::vk {
 /// The VkDevice and its functions; destroyed at the end unless somebody else owns it.
 struct OwnedDevice {
   OwnedDevice() = default;
-  ~OwnedDevice() {
-    if (owned && table.vkDestroyDevice != nullptr) table.vkDestroyDevice(handle, nullptr);
-  }
+  ~OwnedDevice();
   OwnedDevice(const OwnedDevice&) = delete;
   OwnedDevice& operator=(const OwnedDevice&) = delete;
 

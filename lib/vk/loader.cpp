@@ -1,6 +1,7 @@
 #include "vk/loader.hpp"
 
 #include "util/environment.hpp"
+#include "vk/loader_lock.hpp"
 #include "vk/result.hpp"
 
 #include <cstdio>
@@ -191,7 +192,11 @@ Result<std::shared_ptr<Instance>> Instance::create(const DeviceOptions& options)
   create.ppEnabledLayerNames = layers.data();
   create.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
   create.ppEnabledExtensionNames = extensions.data();
-  const VkResult result = global.vkCreateInstance(&create, nullptr, &self->handle);
+  VkResult result = VK_SUCCESS;
+  {
+    const LoaderChange lock(loader_mutex());
+    result = global.vkCreateInstance(&create, nullptr, &self->handle);
+  }
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
     return Error(Errc::no_driver,
                  "the Vulkan loader found no driver; on Debian a CPU driver is in the package mesa-vulkan-drivers",
@@ -239,8 +244,9 @@ Error Instance::load_table() {
 Instance::~Instance() {
   if (messenger_ != VK_NULL_HANDLE && table.vkDestroyDebugUtilsMessengerEXT != nullptr)
     table.vkDestroyDebugUtilsMessengerEXT(handle, messenger_, nullptr);
-  if (owned_ && handle != VK_NULL_HANDLE && table.vkDestroyInstance != nullptr)
-    table.vkDestroyInstance(handle, nullptr);
+  if (!owned_ || handle == VK_NULL_HANDLE || table.vkDestroyInstance == nullptr) return;
+  const LoaderChange lock(loader_mutex());
+  table.vkDestroyInstance(handle, nullptr);
 }
 
 void Instance::abandon() noexcept {

@@ -1,5 +1,6 @@
 #include "fixture.hpp"
 #include "reference.hpp"
+#include "spy.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -341,6 +342,42 @@ TEST_CASE_METHOD(DeviceTest, "devices open and close on several threads at once"
     std::vector<float> x = {-1, 1};
     if (const Error error = ops::relu(*device, x, x)) return error.message;
     return x[0] == 0.0f ? "" : "relu is wrong";
+  });
+}
+
+// The loader's lists of instances and devices are not safe against that (vk/loader_lock.hpp).
+TEST_CASE_METHOD(DeviceTest, "devices are opened and closed one at a time, whatever the number of threads", "[threads]") {
+  const Spy spy;
+  DeviceOptions options = checked_options();
+  options.validation = Toggle::off;
+  run_threads(4, [&](int) -> std::string {
+    for (int round = 0; round < 10; ++round) {
+      if (const Error error = Device::open(options).error()) return error.message;
+    }
+    return {};
+  });
+  CHECK(spy.calls("vkCreateDevice") == 40);
+  CHECK(spy.overlaps() == 0);
+}
+
+TEST_CASE_METHOD(DeviceTest, "objects get their names while other threads open and close devices", "[threads]") {
+  const Device& device = shared_device();
+  DeviceOptions plain = checked_options();
+  plain.validation = Toggle::off;
+  std::atomic<int> opening{4};
+  run_threads(8, [&](int id) -> std::string {
+    if (id >= 4) {
+      while (opening > 0) {
+        if (const Error error = Buffer::create(device, {1}).error()) return error.message;
+      }
+      return {};
+    }
+    std::string problem;
+    for (int round = 0; round < (soak() ? 1000 : 10) && problem.empty(); ++round) {
+      problem = Device::open(plain).error().message;
+    }
+    --opening;
+    return problem;
   });
 }
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <type_traits>
 #include <vector>
 
 #include <dlfcn.h>
@@ -214,6 +215,31 @@ struct InDriver {
   ~InDriver() { --depth; }
 };
 
+// The loader's lists of instances and devices: who changes them must be alone, who walks them among those who walk.
+std::atomic<int> changing{0};
+std::atomic<int> walking{0};
+std::atomic<std::uint64_t> overlaps{0};
+
+struct Change {
+  Change() {
+    if (changing++ != 0 || walking != 0) ++overlaps;
+  }
+  ~Change() { --changing; }
+};
+struct Walk {
+  Walk() {
+    ++walking;
+    if (changing != 0) ++overlaps;
+  }
+  ~Walk() { --walking; }
+};
+struct Neither {};
+template <class Tag>
+using ListUse = std::conditional_t<same(Tag::name, "vkCreateInstance") || same(Tag::name, "vkDestroyInstance") ||
+                                       same(Tag::name, "vkCreateDevice") || same(Tag::name, "vkDestroyDevice"),
+                                   Change,
+                                   std::conditional_t<same(Tag::name, "vkSetDebugUtilsObjectNameEXT"), Walk, Neither>>;
+
 enum class Fate { call, fail, finish_and_fail };
 
 Fate fate_of(const char* name, const Results& results, VkResult& result) {
@@ -248,6 +274,7 @@ struct Hook<Tag, VkResult(VKAPI_PTR*)(Arguments...)> {
     ++calls;
     VkResult result = VK_SUCCESS;
     const InDriver inside;
+    [[maybe_unused]] const ListUse<Tag> use;
     switch (fate_of(Tag::name, Tag::results(), result)) {
       case Fate::fail: return result;
       case Fate::finish_and_fail: static_cast<void>(real.load()(arguments...)); return result;
@@ -274,6 +301,7 @@ struct Hook<Tag, Return(VKAPI_PTR*)(Arguments...)> {
   static VKAPI_ATTR Return VKAPI_CALL call(Arguments... arguments) {
     ++calls;
     const InDriver inside;
+    [[maybe_unused]] const ListUse<Tag> use;
     if constexpr (kind_of(Tag::name) >= 0) --live[static_cast<std::size_t>(kind_of(Tag::name))];
     if constexpr (same(Tag::name, "vkFreeMemory")) note_freed(arguments...);
     // What fails for good ends with the device.
@@ -348,6 +376,7 @@ PFN_vkVoidFunction hooked(const char* name, PFN_vkVoidFunction real) {
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice owner, const char* name) {
   const InDriver inside;
+  const Walk walk;
   return hooked(name, real_device_proc.load()(owner, name));
 }
 
@@ -444,6 +473,7 @@ SPY_EXPORT void spy_reset() {
     plan.failed = nullptr;
     plan.trace.clear();
   }
+  overlaps = 0;
 #define ZERO(function, ...) function##_hook::calls = 0;
   FALLIBLE_FUNCTIONS(ZERO)
   OTHER_FUNCTIONS(ZERO)
@@ -473,4 +503,5 @@ SPY_EXPORT std::uint64_t spy_memory() {
   return device_memory.bytes;
 }
 SPY_EXPORT bool spy_in_driver() { return depth > 0; }
+SPY_EXPORT std::uint64_t spy_overlaps() { return overlaps; }
 }

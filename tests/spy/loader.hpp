@@ -51,4 +51,6 @@ void spy_limit_memory(std::uint64_t bytes);
 std::uint64_t spy_memory();
 /// True while this thread is inside the Vulkan loader, a layer or a driver.
 bool spy_in_driver();
+/// Calls since spy_reset() that used the loader's lists of instances and devices while another thread changed them.
+std::uint64_t spy_overlaps();
 }

@@ -37,6 +37,7 @@ class Spy {
     find("spy_limit_memory", limit_memory);
     find("spy_memory", memory);
     find("spy_in_driver", in_driver);
+    find("spy_overlaps", overlaps);
     restore();
     setenv("BRONTES_VULKAN_LIBRARY", path, 1);
   }
@@ -79,6 +80,7 @@ class Spy {
   decltype(&spy_limit_memory) limit_memory = nullptr;
   decltype(&spy_memory) memory = nullptr;
   decltype(&spy_in_driver) in_driver = nullptr;
+  decltype(&spy_overlaps) overlaps = nullptr;
 
  private:
   void restore() const {
