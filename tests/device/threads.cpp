@@ -346,7 +346,8 @@ TEST_CASE_METHOD(DeviceTest, "devices open and close on several threads at once"
 }
 
 // The loader's lists of instances and devices are not safe against that (vk/loader_lock.hpp).
-TEST_CASE_METHOD(DeviceTest, "devices are opened and closed one at a time, whatever the number of threads", "[threads]") {
+TEST_CASE_METHOD(DeviceTest, "devices are opened and closed one at a time, whatever the number of threads",
+                 "[threads]") {
   const Spy spy;
   DeviceOptions options = checked_options();
   options.validation = Toggle::off;

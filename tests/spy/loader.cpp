@@ -235,10 +235,10 @@ struct Walk {
 };
 struct Neither {};
 template <class Tag>
-using ListUse = std::conditional_t<same(Tag::name, "vkCreateInstance") || same(Tag::name, "vkDestroyInstance") ||
-                                       same(Tag::name, "vkCreateDevice") || same(Tag::name, "vkDestroyDevice"),
-                                   Change,
-                                   std::conditional_t<same(Tag::name, "vkSetDebugUtilsObjectNameEXT"), Walk, Neither>>;
+using ListUse =
+    std::conditional_t<same(Tag::name, "vkCreateInstance") || same(Tag::name, "vkDestroyInstance") ||
+                           same(Tag::name, "vkCreateDevice") || same(Tag::name, "vkDestroyDevice"),
+                       Change, std::conditional_t<same(Tag::name, "vkSetDebugUtilsObjectNameEXT"), Walk, Neither>>;
 
 enum class Fate { call, fail, finish_and_fail };
 
