@@ -1,5 +1,6 @@
 // What reductions along axes have in common: how elements are loaded, combined and finished. All of it is chosen by
-// specialization constants, so that one kernel is every op.
+// specialization constants, so that one kernel is every op. The kernel includes prologue.glsl and declares its params,
+// with a prologue, before it includes this.
 #ifndef BRONTES_REDUCTION_GLSL
 #define BRONTES_REDUCTION_GLSL
 
@@ -40,8 +41,16 @@ vec4 mapped(vec4 x, vec4 shift) {
 }
 
 // The elements of the operand, as they are combined.
-vec4 value4(uint i4, vec4 shift) { return mapped(load4(in0, i4), shift); }
-vec4 value1(uint i, vec4 shift) { return mapped(vec4(load1(in0, i)), shift); }
+vec4 value4(uint i4, vec4 shift) {
+  vec4 x = load4(in0, i4);
+  BRONTES_PROLOGUE4(x, i4, params.prologue)
+  return mapped(x, shift);
+}
+vec4 value1(uint i, vec4 shift) {
+  vec4 x = vec4(load1(in0, i));
+  BRONTES_PROLOGUE1(x, i, params.prologue)
+  return mapped(x, shift);
+}
 
 // What leaves everything as it is.
 vec4 identity() {

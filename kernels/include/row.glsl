@@ -15,6 +15,7 @@
 #include "grid.glsl"
 #include "memory.glsl"
 #include "numbers.glsl"
+#include "prologue.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 0) const uint group_size = 64;
@@ -41,6 +42,7 @@ layout(push_constant, std430) uniform RowParams {
   uint groups;
   float epsilon;
   EpilogueParams epilogue;
+  PrologueParams prologue;
 } params;
 
 BRONTES_INPUT(0, in0)
@@ -97,12 +99,20 @@ Line row_line(uint group) {
 // Elements that a vec4 at `at` really has.
 uint row_width(Line line, uint at) { return columns != 0u ? line.width : min(4u, line.end - at); }
 
-// The one place where elements of x are read: four at `at`, with `other` for those past the end of the row.
+// The one place where elements of x are read, with the prologue: four at `at`, with `other` for those past the end of
+// the row.
 vec4 value4(Line line, uint at, float other) {
-  if (aligned != 0u) return load4(in0, at / 4u);
-  if (columns != 0u) return loadu4(in0, at, params.count);
+  if (aligned != 0u) {
+    vec4 whole = load4(in0, at / 4u);
+    BRONTES_PROLOGUE4(whole, at / 4u, params.prologue)
+    return whole;
+  }
+  uint end = columns != 0u ? params.count : line.end;
+  vec4 some = loadu4(in0, at, end);
+  BRONTES_PROLOGUE_U4(some, at, end, params.prologue)
+  if (columns != 0u) return some;
   bvec4 inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(line.end));
-  return mix(vec4(other), loadu4(in0, at, line.end), inside);
+  return mix(vec4(other), some, inside);
 }
 
 // Step s of the lane, whether there is one or not.

@@ -10,6 +10,7 @@
 #include "grid.glsl"
 #include "integers.glsl"
 #include "memory.glsl"
+#include "prologue.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 0) const uint group_size = 64;
@@ -33,6 +34,7 @@ layout(push_constant, std430) uniform ExtremeParams {
   uint units;  // outer * width / columns
   uint groups;
   EpilogueParams epilogue;
+  PrologueParams prologue;  // of the first dispatch
 } params;
 
 BRONTES_INPUT(0, in0)
@@ -52,10 +54,14 @@ ivec4 numbers(vec4 x) {
 void consider(uint at, ivec4 row, bvec4 counts, inout ivec4 best, inout ivec4 place) {
   ivec4 found;
   if (columns == 4u) {
-    found = numbers(load4(in0, at));
+    vec4 x = load4(in0, at);
+    BRONTES_PROLOGUE4(x, at, params.prologue)
+    found = numbers(x);
     if (given == given_found) row = ints(load4(in1, at));
   } else {
-    found = numbers(vec4(load1(in0, at)));
+    vec4 x = vec4(load1(in0, at));
+    BRONTES_PROLOGUE1(x, at, params.prologue)
+    found = numbers(x);
     if (given == given_found) row = ivec4(floatBitsToInt(load1(in1, at)));
   }
   bvec4 first = both(equal(found, best), lessThan(row, place));

@@ -6,7 +6,7 @@
 
 #include "epilogue.glsl"
 #include "grid.glsl"
-#include "reduction.glsl"
+#include "prologue.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 0) const uint group_size = 64;
@@ -21,7 +21,10 @@ layout(push_constant, std430) uniform ReduceColumnsParams {
   uint units;  // outer * width / columns
   float divisor;
   EpilogueParams epilogue;
+  PrologueParams prologue;
 } params;
+
+#include "reduction.glsl"
 
 vec4 value(uint i, vec4 shift) {
   if (columns == 4u) return value4(i, shift);

@@ -6,7 +6,7 @@
 
 #include "epilogue.glsl"
 #include "grid.glsl"
-#include "reduction.glsl"
+#include "prologue.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 0) const uint group_size = 64;
@@ -23,7 +23,10 @@ layout(push_constant, std430) uniform ReduceRowsParams {
   uint groups;
   float divisor;
   EpilogueParams epilogue;
+  PrologueParams prologue;
 } params;
+
+#include "reduction.glsl"
 
 shared float partial[lanes == 1u ? 1u : group_size];
 

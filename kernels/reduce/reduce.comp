@@ -8,6 +8,7 @@
 #include "grid.glsl"
 #include "memory.glsl"
 #include "numbers.glsl"
+#include "prologue.glsl"
 
 // A power of two from 1 to 1024.
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -22,6 +23,7 @@ layout(push_constant, std430) uniform ReduceParams {
   uint chunk;
   uint groups;
   EpilogueParams epilogue;  // of the dispatch with the last, single workgroup
+  PrologueParams prologue;  // of the first dispatch
 } params;
 
 BRONTES_INPUT(0, in0)
@@ -45,12 +47,14 @@ float combined(float a, float b) {
 
 vec4 value4(uint i4) {
   vec4 x = load4(in0, i4);
+  BRONTES_PROLOGUE4(x, i4, params.prologue)
   return pair == 0u ? x : x * load4(in1, i4);
 }
 
 float value1(uint i) {
-  float x = load1(in0, i);
-  return pair == 0u ? x : x * load1(in1, i);
+  vec4 x = vec4(load1(in0, i));
+  BRONTES_PROLOGUE1(x, i, params.prologue)
+  return pair == 0u ? x.x : x.x * load1(in1, i);
 }
 
 void main() {

@@ -101,6 +101,7 @@ UserKernel::UserKernel(spirv::Reflection reflection, std::string name)
   kernel_.bindings = {bindings_.data(), bindings_.size()};
   kernel_.push_bytes = reflection_.push_bytes;
   kernel_.epilogue_offset = kernels::no_constant;
+  kernel_.prologue_offset = kernels::no_constant;
   kernel_.subgroups = reflection_.subgroups;
   kernel_.entry_point = reflection_.entry_point.c_str();
   kernel_.hash = hash_of(reflection_.module);

@@ -31,10 +31,12 @@ Error lower(plan::Lowering& to, std::uint32_t index) {
                    [](const plan::Lowering&, std::uint32_t, RowStage, plan::Dispatch&, kernels::RowParams&) {});
 }
 
-const record::Op cumsum_op{
-    .name = "cumsum", .fields = fields, .infer = infer, .lower = lower, .takes_epilogue = [](const record::Node&) {
-      return true;
-    }};
+const record::Op cumsum_op{.name = "cumsum",
+                           .fields = fields,
+                           .infer = infer,
+                           .lower = lower,
+                           .takes_epilogue = [](const record::Node&) { return true; },
+                           .takes_prologue = true};
 
 }  // namespace
 

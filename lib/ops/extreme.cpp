@@ -98,7 +98,7 @@ Error lower(plan::Lowering& to, std::uint32_t group) {
   const std::uint32_t group_size = std::min(to.traits.cpu ? 64u : 256u, to.traits.max_group_invocations);
   RowShape shape = row_shape(value.shape, node.attributes.as<ExtremeAttributes>().axis);
   ExtremeInput given = value.dtype == DType::i32 ? ExtremeInput::i32 : ExtremeInput::f32;
-  Region numbers = to.region(x);
+  Region numbers;
   Region places;
   for (;;) {
     const std::uint64_t parts = parts_of(shape, to.traits);
@@ -121,8 +121,12 @@ Error lower(plan::Lowering& to, std::uint32_t group) {
     dispatch.set(kernel::given, static_cast<std::uint32_t>(given));
     dispatch.set(kernel::smallest, smallest ? 1 : 0);
     dispatch.set(kernel::partial, last ? 0 : 1);
-    dispatch.bind(kernel::in0, numbers);
-    if (given == ExtremeInput::found) dispatch.bind(kernel::in1, places);
+    if (given == ExtremeInput::found) {
+      dispatch.bind(kernel::in0, numbers);
+      dispatch.bind(kernel::in1, places);
+    } else {
+      bind_operand(to, group, dispatch, params.prologue);
+    }
     const std::uint64_t bytes = shape.outer * width * sizeof(std::int32_t);
     places = last ? to.result(group) : to.arena.reserve(bytes);
     dispatch.bind(kernel::out0, places);
@@ -146,7 +150,8 @@ constexpr record::Op entry() {
           .infer = infer<smallest>,
           .lower = lower<smallest>,
           .types = 1,
-          .takes_epilogue = [](const record::Node&) { return true; }};
+          .takes_epilogue = [](const record::Node&) { return true; },
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

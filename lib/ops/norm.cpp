@@ -65,7 +65,8 @@ constexpr record::Op entry() {
           .fields = fields,
           .infer = infer<rms>,
           .lower = lower<rms>,
-          .takes_epilogue = [](const record::Node&) { return true; }};
+          .takes_epilogue = [](const record::Node&) { return true; },
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

@@ -22,6 +22,7 @@ using record::ValueId;
 struct Pass {
   ReduceCombine combine;
   bool pair;
+  bool first;  // x is the operand, not what an earlier pass left
   Region x, y, out;
   std::uint64_t count;
   std::uint64_t chunk;
@@ -36,11 +37,12 @@ Error emit(Lowering& to, std::uint32_t group, const Pass& pass, bool last) {
   params.chunk = static_cast<std::uint32_t>(pass.chunk);
   params.groups = std::max(1u, plan::ceil_div(params.n, params.chunk));
   if (last) set_epilogue(to, group, dispatch, params.epilogue);
+  if (pass.count != 0 && pass.first) bind_operand(to, group, dispatch, params.prologue);
+  if (pass.count != 0 && !pass.first) dispatch.bind(kernel::in0, pass.x);
   dispatch.params(params);
   dispatch.set(kernel::group_size, pass.group_size);
   dispatch.set(kernel::combine, static_cast<std::uint32_t>(pass.combine));
   dispatch.set(kernel::pair, pass.pair ? 1 : 0);
-  if (pass.count != 0) dispatch.bind(kernel::in0, pass.x);
   if (pass.count != 0 && pass.pair) dispatch.bind(kernel::in1, pass.y);
   dispatch.bind(kernel::out0, pass.out);
   return to.emit(dispatch, params.groups);
@@ -90,7 +92,7 @@ Error lower(Lowering& to, std::uint32_t index) {
                  : op == ReduceOp::min ? ReduceCombine::min
                                        : ReduceCombine::sum;
   pass.pair = op == ReduceOp::dot;
-  pass.x = to.region(inputs[0]);
+  pass.first = true;
   if (pass.pair) pass.y = to.region(inputs[1]);
   pass.count = to.graph.value(inputs[0]).shape.count();
   pass.group_size = group_size;
@@ -114,6 +116,7 @@ Error lower(Lowering& to, std::uint32_t index) {
     pass.out = to.arena.reserve(groups * sizeof(float));
     if (Error e = emit(to, index, pass, false)) return e;
     pass.x = pass.out;
+    pass.first = false;
     pass.pair = false;
     pass.count = groups;
   }
@@ -124,7 +127,8 @@ constexpr record::Op entry() {
   return {.name = names[static_cast<std::size_t>(op)],
           .infer = infer<op>,
           .lower = lower<op>,
-          .takes_epilogue = [](const record::Node&) { return true; }};
+          .takes_epilogue = [](const record::Node&) { return true; },
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<ReduceOp::sum>(), entry<ReduceOp::dot>(), entry<ReduceOp::max>(),
                             entry<ReduceOp::min>()};

@@ -161,13 +161,18 @@ struct Pass {
   Block block;
   std::uint64_t parts = 1;
   bool epilogue = false;
+  bool first = false;  // x is the operand, not what an earlier pass left
 
   bool reads_shift() const { return map == AxesMap::exp || finish == AxesFinish::log; }
 };
 
-template <class Kernel>
-void set_common(Dispatch& dispatch, const Pass& pass, Kernel in0, Kernel in1, Kernel out0) {
-  if (pass.block.n != 0) dispatch.bind(in0, pass.x);
+template <class Kernel, class Params>
+void set_common(const Lowering& to, std::uint32_t group, Dispatch& dispatch, const Pass& pass, Params& params,
+                Kernel in0, Kernel in1, Kernel out0) {
+  params.divisor = pass.divisor;
+  if (pass.epilogue) set_epilogue(to, group, dispatch, params.epilogue);
+  if (pass.block.n != 0 && pass.first) bind_operand(to, group, dispatch, params.prologue);
+  if (pass.block.n != 0 && !pass.first) dispatch.bind(in0, pass.x);
   if (pass.reads_shift()) dispatch.bind(in1, pass.shift);
   dispatch.bind(out0, pass.out);
   dispatch.work = pass.block.outer * pass.block.n * pass.block.inner;
@@ -214,8 +219,7 @@ Error emit_rows(Lowering& to, std::uint32_t group, const Pass& pass, const RowsC
   params.parts = static_cast<std::uint32_t>(pass.parts);
   params.units = static_cast<std::uint32_t>(pass.block.outer * pass.parts);
   params.groups = plan::ceil_div(params.units, cut.group_size / cut.lanes);
-  params.divisor = pass.divisor;
-  if (pass.epilogue) set_epilogue(to, group, dispatch, params.epilogue);
+  set_common(to, group, dispatch, pass, params, kernel::in0, kernel::in1, kernel::out0);
   dispatch.params(params);
   dispatch.set(kernel::group_size, cut.group_size);
   dispatch.set(kernel::combine, static_cast<std::uint32_t>(pass.combine));
@@ -223,7 +227,6 @@ Error emit_rows(Lowering& to, std::uint32_t group, const Pass& pass, const RowsC
   dispatch.set(kernel::finish, static_cast<std::uint32_t>(pass.finish));
   dispatch.set(kernel::lanes, cut.lanes);
   dispatch.set(kernel::ragged, pass.block.n % 4 != 0 ? 1 : 0);
-  set_common(dispatch, pass, kernel::in0, kernel::in1, kernel::out0);
   return to.emit(dispatch, params.groups);
 }
 
@@ -261,15 +264,13 @@ Error emit_columns(Lowering& to, std::uint32_t group, const Pass& pass) {
   params.width = static_cast<std::uint32_t>(width);
   params.full = static_cast<std::uint32_t>(pass.block.n / pass.parts * width);
   params.units = static_cast<std::uint32_t>(pass.block.outer * width / columns);
-  params.divisor = pass.divisor;
-  if (pass.epilogue) set_epilogue(to, group, dispatch, params.epilogue);
+  set_common(to, group, dispatch, pass, params, kernel::in0, kernel::in1, kernel::out0);
   dispatch.params(params);
   dispatch.set(kernel::group_size, group_size);
   dispatch.set(kernel::combine, static_cast<std::uint32_t>(pass.combine));
   dispatch.set(kernel::map, static_cast<std::uint32_t>(pass.map));
   dispatch.set(kernel::finish, static_cast<std::uint32_t>(pass.finish));
   dispatch.set(kernel::columns, columns);
-  set_common(dispatch, pass, kernel::in0, kernel::in1, kernel::out0);
   return to.emit(dispatch, plan::ceil_div(params.units, group_size));
 }
 
@@ -294,6 +295,7 @@ Error reduce(Lowering& to, std::uint32_t group, Pass pass) {
     if (Error e = rows ? emit_rows(to, group, pass, cut) : emit_columns(to, group, pass)) return e;
     if (last) return {};
     pass.x = pass.out;
+    pass.first = false;
     pass.map = AxesMap::none;
     pass.block.n = pass.parts;
   }
@@ -316,6 +318,7 @@ Error lower(Lowering& to, std::uint32_t index) {
     Pass pass;
     pass.block = block;
     pass.x = from;
+    pass.first = first;
     pass.epilogue = last;
     pass.out = last ? to.result(index) : to.arena.reserve(block.outer * block.inner * sizeof(float));
     if (kind == Kind::max) pass.combine = AxesCombine::max;
@@ -335,6 +338,7 @@ Error lower(Lowering& to, std::uint32_t index) {
       largest.combine = AxesCombine::max;
       largest.block = block;
       largest.x = from;
+      largest.first = first;
       largest.out = pass.shift = to.arena.reserve(block.outer * block.inner * sizeof(float));
       if (Error e = reduce(to, index, largest)) return e;
       pass.map = AxesMap::exp;
@@ -352,7 +356,8 @@ constexpr record::Op entry() {
           .fields = fields,
           .infer = infer<kind>,
           .lower = lower<kind>,
-          .takes_epilogue = [](const record::Node&) { return true; }};
+          .takes_epilogue = [](const record::Node&) { return true; },
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<Kind::sum>(),     entry<Kind::mean>(),    entry<Kind::prod>(),
                             entry<Kind::max>(),     entry<Kind::min>(),     entry<Kind::sum_of_squares>(),

@@ -187,7 +187,6 @@ Error lower_row(plan::Lowering& to, std::uint32_t group, const RowShape& shape, 
                 CompleteRow complete) {
   if (shape.count() == 0) return {};
   const RowCut cut = cut_rows(shape, row, to.traits);
-  const plan::Region& x = to.region(to.graph.inputs(to.root(group))[0]);
   plan::Region partials;
   const auto emit = [&](RowStage stage) {
     plan::Dispatch dispatch(cut.subgroups ? row.subgroup : row.plain, group);
@@ -207,7 +206,7 @@ Error lower_row(plan::Lowering& to, std::uint32_t group, const RowShape& shape, 
     params.slices = static_cast<std::uint32_t>(cut.slices);
     params.count = static_cast<std::uint32_t>(shape.count());
     params.groups = static_cast<std::uint32_t>(cut.groups());
-    dispatch.bind(kernel::in0, x);
+    bind_operand(to, group, dispatch, params.prologue);
     if (stage == RowStage::finish) dispatch.bind(kernel::partials, partials);
     dispatch.bind(kernel::out0, stage == RowStage::partial ? partials : to.result(group));
     if (stage != RowStage::partial) set_epilogue(to, group, dispatch, params.epilogue);

@@ -43,7 +43,8 @@ constexpr record::Op entry() {
           .fields = fields,
           .infer = infer<logarithm>,
           .lower = lower<logarithm>,
-          .takes_epilogue = [](const record::Node&) { return true; }};
+          .takes_epilogue = [](const record::Node&) { return true; },
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

@@ -28,6 +28,10 @@ std::string Words::summary() const {
 
 std::vector<std::uint32_t> Words::nodes(const Group& g) const {
   std::vector<std::uint32_t> all;
+  if (g.prologue != no_prologue) {
+    const ElementwiseProgram& prologue = plan_.prologues[g.prologue];
+    for (std::size_t s = 0; s < prologue.step_count; ++s) all.push_back(prologue.steps[s].node);
+  }
   if (g.root != no_node) all.push_back(g.root);
   for (std::size_t s = 0; s < g.program.step_count; ++s) all.push_back(g.program.steps[s].node);
   return all;
@@ -52,6 +56,12 @@ std::vector<std::uint32_t> Words::dropped() const {
 std::vector<ValueId> Words::inputs(const Group& g) const {
   std::vector<ValueId> all;
   if (g.root != no_node) all.assign(graph_.inputs(node(g.root)).begin(), graph_.inputs(node(g.root)).end());
+  if (g.prologue != no_prologue) {
+    // In place of the operand that they make.
+    const ElementwiseProgram& prologue = plan_.prologues[g.prologue];
+    all[0] = prologue.inputs[0].value;
+    if (prologue.input_count > 1) all.insert(all.begin() + 1, prologue.inputs[1].value);
+  }
   for (std::size_t i = 0; i < g.program.input_count; ++i) all.push_back(g.program.inputs[i].value);
   return all;
 }

@@ -1,4 +1,4 @@
-// Elementwise programs as dispatches and as epilogues: specialization constants and push constants.
+// Elementwise programs as dispatches, as epilogues and as prologues: specialization constants and push constants.
 #include "plan/params.hpp"
 #include "plan/plan.hpp"
 #include "record/view.hpp"
@@ -12,6 +12,7 @@ namespace {
 
 namespace kernel = kernels::elementwise;
 using record::ElementwiseOp;
+using record::ValueId;
 
 constexpr kernel::Constant step_ids[] = {kernel::step0, kernel::step1, kernel::step2, kernel::step3,
                                          kernel::step4, kernel::step5, kernel::step6, kernel::step7};
@@ -26,6 +27,8 @@ static_assert(std::size(output_ids) == elementwise_max_outputs);
 static_assert(kernel::step0 + 0u == kernels::epilogue::step0 && kernel::step3 + 0u == kernels::epilogue::step3 &&
               kernel::mode1 + 0u == kernels::epilogue::mode1 && kernel::mode2 + 0u == kernels::epilogue::mode2 &&
               kernel::step_count + 0u == kernels::epilogue::step_count);
+static_assert(std::size(kernels::EpilogueParams{}.p) == epilogue_max_steps &&
+              std::size(kernels::PrologueParams{}.p) == prologue_max_steps);
 
 namespace strided {
 using namespace kernels::elementwise_strided;
@@ -242,6 +245,32 @@ void set_epilogue(const Lowering& to, std::uint32_t index, Dispatch& dispatch, k
     params.div[i] = static_cast<std::uint32_t>(repeat.div);
     params.mod[i] = static_cast<std::uint32_t>(repeat.mod);
   }
+}
+
+void bind_operand(const Lowering& to, std::uint32_t index, Dispatch& dispatch, kernels::PrologueParams& params) {
+  namespace ids = kernels::prologue;
+  constexpr ids::Constant prologue_ids[] = {ids::prologue0, ids::prologue1, ids::prologue2, ids::prologue3};
+  static_assert(std::size(prologue_ids) == prologue_max_steps);
+  const ValueId operand = to.graph.inputs(to.root(index))[0];
+  const std::uint32_t prologue = to.grouping.groups[index].prologue;
+  if (prologue == no_prologue) {
+    dispatch.bind(ids::in0, to.region(operand));
+    return;
+  }
+  const ElementwiseProgram& program = to.grouping.prologues[prologue];
+  dispatch.bind(ids::in0, to.region(program.inputs[0].value));
+  dispatch.set(ids::prologue_count, program.step_count);
+  for (std::size_t s = 0; s < program.step_count; ++s) {
+    dispatch.set(prologue_ids[s], program.word(s));
+    params.p[s] = program.steps[s].p;
+    params.q[s] = program.steps[s].q;
+  }
+  if (program.input_count < 2) return;
+  const record::Repeat& repeat = program.inputs[1].repeat;
+  dispatch.bind(ids::extra0, to.region(program.inputs[1].value));
+  dispatch.set(ids::prologue_mode, static_cast<std::uint32_t>(mode_of(repeat, to.graph.value(operand).shape.count())));
+  params.div = static_cast<std::uint32_t>(repeat.div);
+  params.mod = static_cast<std::uint32_t>(repeat.mod);
 }
 
 }  // namespace brontes::plan

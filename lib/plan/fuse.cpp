@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace brontes::plan {
 namespace {
@@ -149,9 +150,58 @@ class Fuser {
     if (!elementwise) group.root = index;
     if (node.output_count != 0) group.count = graph_.value(node.output).shape.count();
     groups_.push_back(group);
+    if (!elementwise && !pinned) take_prologue(id);
     if (elementwise) append(groups_.back(), node);
     enter(id, node);
     note_resources(id, node);
+  }
+
+  // The group that makes the first operand of a root may run as the root loads it, if that operand is all it makes and
+  // nothing else is read from it.
+  void take_prologue(GroupId id) {
+    const Node& root = nodes_[groups_[id].root];
+    if (!options_.fuse || !root.op->takes_prologue) return;
+    const ValueId operand = graph_.base(graph_.inputs(root)[0]);
+    const GroupId from = group_of_[operand];
+    if (from == no_group) return;
+    Group& maker = groups_[from];
+    if (maker.root != no_node || maker.has_dependents || maker.count == 0 || operand != last_value(maker)) return;
+    if (consumers_[operand] != 1 || wanted(operand) || !writes_only_last(maker)) return;
+    auto program = as_prologue(maker);
+    if (!program) return;
+    // It runs when the root does: not before the root's other operands are there.
+    std::uint32_t level = maker.level;
+    for (ValueId v : graph_.inputs(root)) {
+      if (group_of(v) != from) level = std::max(level, level_of(v) + 1);
+    }
+    if (level > maker.level && delays_store(maker, from, level)) return;
+    groups_[id].level = level;
+    groups_[id].prologue = static_cast<std::uint32_t>(result_.prologues.size());
+    maker.dropped = true;
+    maker.merged_into = id;
+    for (std::size_t s = 0; s < program->step_count; ++s) group_of_[program->steps[s].result] = id;
+    result_.prologues.push_back(*program);
+  }
+
+  // With the input that has an element for each of the operand's in register 0; nothing if the kernels have no room.
+  static std::optional<ElementwiseProgram> as_prologue(const Group& group) {
+    ElementwiseProgram program = group.program;
+    if (program.strided || program.step_count > prologue_max_steps || program.input_count > prologue_max_inputs) {
+      return std::nullopt;
+    }
+    auto is_full = [&](std::size_t i) {
+      return i < program.input_count && mode_of(program.inputs[i].repeat, group.count) == ElementwiseMode::full;
+    };
+    if (is_full(0)) return program;
+    if (!is_full(1)) return std::nullopt;
+    std::swap(program.inputs[0], program.inputs[1]);
+    for (std::size_t s = 0; s < program.step_count; ++s) {
+      ElementwiseProgram::Step& step = program.steps[s];
+      for (std::size_t k = 0; k < record::info(step.op).arity; ++k) {
+        if (step.operands[k] < prologue_max_inputs) step.operands[k] ^= 1u;
+      }
+    }
+    return program;
   }
 
   // Book-keeping when `node` becomes part of group `id`.
@@ -441,15 +491,23 @@ class Fuser {
     const auto root = reinterpret_cast<std::uintptr_t>(group.root == no_node ? nullptr : nodes_[group.root].op);
     std::vector<std::uint32_t> key{static_cast<std::uint32_t>(root),
                                    static_cast<std::uint32_t>(std::uint64_t{root} >> 32)};
-    for (std::size_t s = 0; s < group.program.step_count; ++s) key.push_back(group.program.word(s));
-    for (std::size_t i = 0; i < group.program.input_count; ++i) {
-      const Input& in = group.program.inputs[i];
-      if (in.strided == no_node) {
-        key.push_back(static_cast<std::uint32_t>(mode_of(in.repeat, group.count)));
-      } else {
-        const record::Access access = access_of(graph_, in, group.count);
-        key.push_back(0x100u + static_cast<std::uint32_t>(mode_of(access)) + 16 * access.rank);
+    auto add = [&](const ElementwiseProgram& program, std::uint64_t count) {
+      for (std::size_t s = 0; s < program.step_count; ++s) key.push_back(program.word(s));
+      for (std::size_t i = 0; i < program.input_count; ++i) {
+        const Input& in = program.inputs[i];
+        if (in.strided == no_node) {
+          key.push_back(static_cast<std::uint32_t>(mode_of(in.repeat, count)));
+        } else {
+          const record::Access access = access_of(graph_, in, count);
+          key.push_back(0x100u + static_cast<std::uint32_t>(mode_of(access)) + 16 * access.rank);
+        }
       }
+    };
+    add(group.program, group.count);
+    if (group.prologue != no_prologue) {
+      const ElementwiseProgram& prologue = result_.prologues[group.prologue];
+      key.push_back(~prologue.step_count);  // no word of a step
+      add(prologue, graph_.value(prologue.steps[0].result).shape.count());
     }
     return key;
   }
@@ -459,24 +517,30 @@ class Fuser {
     if (options_.programs == nullptr) return;
     const std::size_t count = groups_.size();
     for (GroupId id = 0; id < count; ++id) {
-      const bool fused = groups_[id].program.step_count > (groups_[id].root == no_node ? 1 : 0);
+      const bool fused =
+          groups_[id].program.step_count > (groups_[id].root == no_node ? 1 : 0) || groups_[id].prologue != no_prologue;
       if (groups_[id].dropped || !fused || options_.programs->admit(key_of(groups_[id]), options_.only_ask)) continue;
-      const ElementwiseProgram program = groups_[id].program;
-      const std::uint32_t level = groups_[id].level;
-      groups_[id].program = {};
+      const ElementwiseProgram program = std::exchange(groups_[id].program, {});
+      const std::uint32_t prologue = std::exchange(groups_[id].prologue, no_prologue);
       groups_[id].dropped = groups_[id].root == no_node;
-      // On one level, in recording order, which is how finish() orders them.
-      for (std::size_t s = 0; s < program.step_count; ++s) {
-        const Node& node = nodes_[program.steps[s].node];
-        Group single;
-        single.first = program.steps[s].node;
-        single.level = level;
-        single.count = graph_.values()[node.output].shape.count();
-        append(single, node);
-        group_of_[node.output] = static_cast<GroupId>(groups_.size());
-        groups_[id].merged_into = group_of_[node.output];  // for resolve(): the level is the same
-        groups_.push_back(single);
-      }
+      if (prologue != no_prologue) split(id, result_.prologues[prologue]);
+      split(id, program);
+    }
+  }
+
+  // The steps of a program of group `id` as groups of their own: on one level, in recording order, which is how
+  // finish() orders them.
+  void split(GroupId id, const ElementwiseProgram& program) {
+    for (std::size_t s = 0; s < program.step_count; ++s) {
+      const Node& node = nodes_[program.steps[s].node];
+      Group single;
+      single.first = program.steps[s].node;
+      single.level = groups_[id].level;
+      single.count = graph_.values()[node.output].shape.count();
+      append(single, node);
+      group_of_[node.output] = static_cast<GroupId>(groups_.size());
+      groups_[id].merged_into = group_of_[node.output];  // for resolve(): the level is the same
+      groups_.push_back(single);
     }
   }
 
@@ -491,6 +555,12 @@ class Fuser {
         if (group_of_[v] != no_group && &groups_[group_of_[v]] != &by) result_.written[v] = 1;
       };
       for (std::size_t i = 0; i < g.program.input_count; ++i) mark(g.program.inputs[i].value, g);
+      std::size_t ops = g.program.step_count;
+      if (g.prologue != no_prologue) {
+        const ElementwiseProgram& prologue = result_.prologues[g.prologue];
+        for (std::size_t i = 0; i < prologue.input_count; ++i) mark(prologue.inputs[i].value, g);
+        ops += prologue.step_count;
+      }
       if (g.root != no_node) {
         const Node& root = nodes_[g.root];
         for (ValueId v : graph_.inputs(root)) mark(v, g);
@@ -503,7 +573,7 @@ class Fuser {
         const ValueId v = g.program.steps[s].result;
         if (wanted(v)) result_.written[v] = 1;
       }
-      const std::size_t ops = g.program.step_count + (g.root != no_node ? 1u : 0u);
+      ops += g.root != no_node ? 1u : 0u;
       result_.fused_operations += ops - 1;
     }
     std::vector<GroupId> order(groups_.size());

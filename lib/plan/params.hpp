@@ -76,4 +76,10 @@ constexpr std::uint32_t elementwise_iterations(std::uint32_t vectors) noexcept {
 inline constexpr std::uint32_t epilogue_max_inputs = 2;
 inline constexpr std::uint32_t epilogue_max_steps = 4;
 
+// The program that a reduction or a row op runs on its operand as it loads it: registers 0 and 1 are its inputs, of
+// which the first has an element for each of the operand's.
+
+inline constexpr std::uint32_t prologue_max_inputs = 2;
+inline constexpr std::uint32_t prologue_max_steps = 4;
+
 }  // namespace brontes::plan

@@ -243,6 +243,7 @@ Result<Plan> make_plan(const record::Graph& graph, const Traits& traits, const P
     }
   }
   plan.groups = std::move(grouping.groups);
+  plan.prologues = std::move(grouping.prologues);
   plan.arena_bytes = plan.arena_bytes_without_reuse = memory.end();
   order(plan.dispatches, plan.barriers);
 

@@ -126,6 +126,7 @@ struct DispatchRange {
 
 struct Plan {
   std::vector<Group> groups;
+  std::vector<ElementwiseProgram> prologues;
   std::vector<Dispatch> dispatches;
   std::vector<Barrier> barriers;
   /// One command buffer and one submit each; more than one only under a work budget.
@@ -228,5 +229,9 @@ std::uint64_t fill_groups(std::uint64_t count, const Traits& traits);
 /// Makes the group's program the epilogue of a dispatch of its root. Bindings and constants have the
 /// same numbers in every kernel that has an epilogue.
 void set_epilogue(const Lowering& to, std::uint32_t group, Dispatch& dispatch, kernels::EpilogueParams& params);
+
+/// Binds the first operand of the group's root to a dispatch that loads it, or what its prologue makes it of. Bindings
+/// and constants have the same numbers in every kernel that has a prologue.
+void bind_operand(const Lowering& to, std::uint32_t group, Dispatch& dispatch, kernels::PrologueParams& params);
 
 }  // namespace brontes::plan

@@ -54,15 +54,18 @@ record::Access access_of(const record::Graph& graph, const ElementwiseProgram::I
 /// What the kernel for strided inputs is told of that.
 StridedMode mode_of(const record::Access& access);
 
+inline constexpr std::uint32_t no_prologue = ~std::uint32_t{0};
+
 struct Group {
-  std::uint32_t root = no_node;   // an op with a kernel of its own; none for a group of elementwise ops
-  std::uint32_t first = 0;        // its first node
-  std::uint32_t level = 0;        // above the levels of all it depends on
-  std::uint64_t count = 0;        // elements of every step's result
-  bool has_dependents = false;    // another group comes after it for a reason: its level is fixed
-  bool dropped = false;           // merged into another, or not needed
-  std::uint32_t merged_into = 0;  // if so
-  std::uint8_t written = 0;       // bit s: the result of step s leaves the group
+  std::uint32_t root = no_node;          // an op with a kernel of its own; none for a group of elementwise ops
+  std::uint32_t first = 0;               // its root, or its first node
+  std::uint32_t level = 0;               // above the levels of all it depends on
+  std::uint64_t count = 0;               // elements of every step's result
+  bool has_dependents = false;           // another group comes after it for a reason: its level is fixed
+  bool dropped = false;                  // merged into another, or not needed
+  std::uint32_t merged_into = 0;         // if so
+  std::uint8_t written = 0;              // bit s: the result of step s leaves the group
+  std::uint32_t prologue = no_prologue;  // of its root: an index into the prologues
   /// Elementwise steps; behind a root they are its epilogue, where register 0 is the root's result.
   ElementwiseProgram program;
 };
@@ -85,7 +88,8 @@ class ProgramSet {
 };
 
 struct Grouping {
-  std::vector<Group> groups;               // in an order that respects every dependency
+  std::vector<Group> groups;  // in an order that respects every dependency
+  std::vector<ElementwiseProgram> prologues;
   std::vector<std::uint8_t> written;       // by value: somebody outside its group needs it
   std::vector<std::uint8_t> wanted;        // by value that is no view: it can be read, or a view of it can
   std::vector<record::ResourceId> stored;  // by value: it is written straight into this resource

@@ -111,6 +111,8 @@ struct Op {
   std::uint32_t types = 0;
   /// Whether elementwise steps may follow within the op's own dispatches, on its single result; null for never.
   bool (*takes_epilogue)(const Node& node) = nullptr;
+  /// Whether elementwise steps may run on its first operand as its dispatches load that.
+  bool takes_prologue = false;
   /// All it does is to copy its one operand to its destination: whoever makes the operand may write it there at once.
   bool copies = false;
   /// For elementwise ops, which are planned in programs of several.

@@ -245,6 +245,9 @@ class Checker {
     for (const plan::Group& g : plan_.groups) {
       if (g.root != plan::no_node) ++grouped[g.root];
       for (std::size_t s = 0; s < g.program.step_count; ++s) ++grouped[g.program.steps[s].node];
+      if (g.prologue == plan::no_prologue) continue;
+      const plan::ElementwiseProgram& prologue = plan_.prologues[g.prologue];
+      for (std::size_t s = 0; s < prologue.step_count; ++s) ++grouped[prologue.steps[s].node];
     }
     std::uint64_t live = 0;
     for (std::size_t n = graph_.first_pending_node(); n < graph_.nodes().size(); ++n) {

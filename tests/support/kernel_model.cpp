@@ -19,6 +19,7 @@ using plan::Dispatch;
 using plan::Region;
 
 constexpr const char* step_names[] = {"step0", "step1", "step2", "step3", "step4", "step5", "step6", "step7"};
+constexpr const char* prologue_names[] = {"prologue0", "prologue1", "prologue2", "prologue3"};
 constexpr std::size_t registers = 12;
 using Registers = std::array<Symbol, registers>;
 
@@ -126,6 +127,30 @@ class Model {
     if (outside_) object_("reads past the end of an operand");
   }
 
+  // The prologue over all elements of an operand.
+  std::vector<Symbol> prologue() {
+    kernels::PrologueParams params;
+    std::memcpy(&params, d_.push.data() + kernels::get(d_.kernel).prologue_offset, sizeof params);
+    std::vector<Symbol> words = read("in0");
+    const std::uint32_t mode = constant(d_, "prologue_mode");
+    std::vector<Symbol> other;
+    if (mode != 0) other = read("extra0");
+    if (divides_by_zero(mode, params.div, params.mod)) {
+      object_("divides by zero");
+      return words;
+    }
+    const std::uint32_t count = constant(d_, "prologue_count");
+    for (std::uint64_t j = 0; j < words.size(); ++j) {
+      Registers r{};
+      r[0] = words[j];
+      if (mode != 0) r[1] = element(other, index_of(mode, j, params.div, params.mod));
+      steps(r, prologue_names, count, params.p, params.q);
+      words[j] = r[(3 + count) % registers];
+    }
+    if (outside_) object_("reads past the end of an operand");
+    return words;
+  }
+
  private:
   const Region& region(const char* name) const { return d_.bindings[binding(d_, name)]; }
 
@@ -159,10 +184,10 @@ class Model {
   }
 
   // The steps of a program, on registers whose inputs are set.
-  void steps(Registers& r, const float* p, const float* q) {
-    const std::uint32_t count = constant(d_, "step_count");
+  void steps(Registers& r, const float* p, const float* q) { steps(r, step_names, constant(d_, "step_count"), p, q); }
+  void steps(Registers& r, const char* const* names, std::uint32_t count, const float* p, const float* q) {
     for (std::uint32_t s = 0; s < count; ++s) {
-      const std::uint32_t word = constant(d_, step_names[s]);
+      const std::uint32_t word = constant(d_, names[s]);
       const auto op = static_cast<record::ElementwiseOp>(word & 255u);
       r[4 + s] = Symbols::elementwise(op, p[s], q[s], r[(word >> 8 & 255u) % registers],
                                       r[(word >> 16 & 255u) % registers], r[(word >> 24) % registers]);
@@ -258,6 +283,10 @@ void run_epilogue(const Dispatch& dispatch, Memory& memory, const Object& object
   Model(dispatch, memory, object).epilogue(words);
 }
 
+std::vector<Symbol> run_prologue(const Dispatch& dispatch, Memory& memory, const Object& object) {
+  return Model(dispatch, memory, object).prologue();
+}
+
 std::uint32_t constant(const Dispatch& d, const char* name) {
   const auto& constants = kernels::get(d.kernel).constants;
   for (std::size_t i = 0; i < constants.size; ++i) {
@@ -276,6 +305,10 @@ std::size_t binding(const Dispatch& d, const char* name) {
 
 bool has_epilogue(const Dispatch& d) {
   return kernels::get(d.kernel).epilogue_offset != kernels::no_constant && constant(d, "step_count") != 0;
+}
+
+bool has_prologue(const Dispatch& d) {
+  return kernels::get(d.kernel).prologue_offset != kernels::no_constant && constant(d, "prologue_count") != 0;
 }
 
 namespace {

@@ -24,6 +24,12 @@ void run_epilogue(const plan::Dispatch& dispatch, Memory& memory, const Object& 
 /// True when the dispatch ends in elementwise steps.
 bool has_epilogue(const plan::Dispatch& dispatch);
 
+/// The operand that a dispatch with a prologue works on.
+std::vector<Symbol> run_prologue(const plan::Dispatch& dispatch, Memory& memory, const Object& object);
+
+/// True when the dispatch begins with elementwise steps.
+bool has_prologue(const plan::Dispatch& dispatch);
+
 /// The constant or binding of that name. A kernel without it is a bug of the test.
 std::uint32_t constant(const plan::Dispatch& dispatch, const char* name);
 std::size_t binding(const plan::Dispatch& dispatch, const char* name);

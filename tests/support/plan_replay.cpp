@@ -114,11 +114,17 @@ class Replay {
       object_here("is said to use bindings " + std::to_string(d.used) + " and uses " + std::to_string(used));
     }
     const bool epilogue = has_epilogue(d);
+    const bool prologue = has_prologue(d);
     if (epilogue && !last) object_here("runs an epilogue on partial results");
     for (std::size_t b = 0; b < d.binding_count; ++b) {
       const std::string name = kernels::get(d.kernel).bindings[b].name;
-      const bool extra = epilogue && (name == "extra1" || name == "extra2");
+      const bool extra =
+          (epilogue && (name == "extra1" || name == "extra2")) || (prologue && (name == "in0" || name == "extra0"));
       if ((touch.read & d.used) >> b & 1u && !extra) read_opaque(state, group, d, d.bindings[b]);
+    }
+    if (prologue) {
+      const std::vector<Symbol> words = run_prologue(d, memory_, object_);
+      read_operand(state, group, Symbols::contents(words.data(), words.size()));
     }
     std::vector<Symbol> result;
     for (std::size_t b = 0; b < d.binding_count; ++b) {
@@ -149,7 +155,10 @@ class Replay {
       if (!std::equal(expected, expected + r.bytes / 4, memory_.at(r))) object_here("finds partial results changed");
       return;
     }
-    const std::uint64_t contents = Symbols::contents(memory_.at(r), r.bytes / 4);
+    read_operand(state, group, Symbols::contents(memory_.at(r), r.bytes / 4));
+  }
+
+  void read_operand(Opaque& state, const Group& group, std::uint64_t contents) {
     const auto& operands = recorded_.operands[group.root];
     if (std::find(operands.begin(), operands.end(), contents) == operands.end()) {
       object_here("reads something that is none of its operands");

@@ -269,7 +269,9 @@ class Recorder {
   ValueId op_of_case(ValueId otherwise) {
     const cases::OpCase& c = random_.pick(random_.pick(small_cases()));
     std::vector<Tensor> operands;
-    for (const cases::Operand& o : c.operands) operands.push_back(OpAccess::tensor(batch_, of_shape(o.shape, o.type)));
+    for (const cases::Operand& o : c.operands) {
+      operands.push_back(OpAccess::tensor(batch_, prepared(of_shape(o.shape, o.type))));
+    }
     const auto before = static_cast<ValueId>(graph_.values().size());
     const std::size_t nodes_before = graph_.nodes().size();
     const Tensor result = c.record(batch_, operands);
@@ -278,6 +280,15 @@ class Recorder {
     if (graph_.nodes().size() == nodes_before) return otherwise;
     ++ops_of_cases_;
     return result.valid() ? values_.back() : otherwise;
+  }
+
+  // x, or what elementwise ops of its own make of it: a prologue, if the op takes one.
+  ValueId prepared(ValueId x) {
+    if (type_of(x) != DType::f32 || !random_.one_in(3)) return x;
+    ValueId y = chain(x, random_.below(3));
+    if (random_.one_in(2)) y = random_.one_in(2) ? binary(y, smaller(y)) : binary(smaller(y), y);
+    if (random_.one_in(3)) y = binary(y, like(y));
+    return shape_of(y) == shape_of(x) ? y : x;
   }
 
   ValueId of_shape(const Shape& s, DType type) {

@@ -692,7 +692,7 @@ TEST_CASE("dump: DOT and JSON of what is dropped, and of a reduction in parts", 
   options.keep_marked_only = true;
   const plan::Plan plan = plan::make_plan(r.graph, traits, options).value();
   CHECK("\n" + plan::dump(plan, r.graph) == R"(
-plan: 8 ops, 6 dispatches, 4 barriers, arena 81664 bytes (81920 without reuse)
+plan: 8 ops, 5 dispatches, 3 barriers, arena 41472 bytes (41728 without reuse)
 dropped relu %4 -> %8
 dropped offset %8, 2 -> %9
 upload %0 [10000] at 0
@@ -701,12 +701,10 @@ upload %1 [1] at 40192
 #1 reduce sum+mul %0, %2 -> %4 groups 3x1x1
 barrier RAW on %2 #0 -> #2, RAW on partials #1 -> #2
 #2 reduce sum+mul %0, %2 -> %4 groups 1x1x1
-barrier RAW on %4 #2 -> #3
-#3 elementwise add %0, %4 -> %5 groups 40x1x1
-barrier RAW on %5 #3 -> #4
-#4 reduce sum+neg %5 -> %7 groups 3x1x1
-barrier RAW on partials #4 -> #5
-#5 reduce sum+neg %5 -> %7 groups 1x1x1
+barrier RAW on %4 #2 -> #3, WAR on reused memory at 40704 #2 -> #3
+#3 reduce add+sum+neg %0, %4 -> %7 groups 3x1x1
+barrier RAW on partials #3 -> #4
+#4 reduce add+sum+neg %0, %4 -> %7 groups 1x1x1
 read %7 [1] at 40448
 )");
   CHECK("\n" + plan::dump(plan, r.graph, DumpFormat::dot) == R"(
@@ -714,7 +712,7 @@ digraph plan {
   rankdir=TB; fontname="sans-serif"; fontsize=10; labeljust=l; labelloc=b;
   node [shape=box, style=rounded, fontname="sans-serif", fontsize=11];
   edge [fontname="sans-serif", fontsize=9];
-  label="plan: 8 ops, 6 dispatches, 4 barriers, arena 81664 bytes (81920 without reuse)\lred: what the barrier between two levels is for\l";
+  label="plan: 8 ops, 5 dispatches, 3 barriers, arena 41472 bytes (41728 without reuse)\lred: what the barrier between two levels is for\l";
   v0 [shape=ellipse, label="upload %0\n[10000] at 0"];
   v1 [shape=ellipse, label="upload %1\n[1] at 40192"];
   subgraph cluster_level0 {
@@ -731,17 +729,12 @@ digraph plan {
   subgraph cluster_level2 {
     label="level 2"; style=dashed; color=gray;
     node [shape=record, style=filled, fillcolor=gray97];
-    d3 [label="{#3 elementwise|add %0, %4 -\> %5\l|groups 40x1x1\l%5 at 41472\l}"];
+    d3 [label="{#3 reduce (part 1 of 2)|add %0, %4 -\> %5\lsum %5 -\> %6\lneg %6 -\> %7\l|groups 3x1x1\lpartials at 40704\l}"];
   }
   subgraph cluster_level3 {
     label="level 3"; style=dashed; color=gray;
     node [shape=record, style=filled, fillcolor=gray97];
-    d4 [label="{#4 reduce (part 1 of 2)|sum %5 -\> %6\lneg %6 -\> %7\l|groups 3x1x1\lpartials at 40704\l}"];
-  }
-  subgraph cluster_level4 {
-    label="level 4"; style=dashed; color=gray;
-    node [shape=record, style=filled, fillcolor=gray97];
-    d5 [label="{#5 reduce (part 2 of 2)|sum %5 -\> %6\lneg %6 -\> %7\l|groups 1x1x1\l%7 at 40448\l}"];
+    d4 [label="{#4 reduce (part 2 of 2)|add %0, %4 -\> %5\lsum %5 -\> %6\lneg %6 -\> %7\l|groups 1x1x1\l%7 at 40448\l}"];
   }
   subgraph cluster_dropped {
     label="dropped: nothing can read them"; style=dashed; color=gray; fontcolor=gray50;
@@ -755,11 +748,10 @@ digraph plan {
   n6 -> n7 [style=dashed, color=gray];
   d0 -> d2 [label="RAW %2", color=firebrick, fontcolor=firebrick];
   d1 -> d2 [label="RAW partials", color=firebrick, fontcolor=firebrick];
-  d2 -> d3 [label="RAW %4", color=firebrick, fontcolor=firebrick];
-  d3 -> d4 [label="RAW %5", color=firebrick, fontcolor=firebrick];
-  d4 -> d5 [label="RAW partials", color=firebrick, fontcolor=firebrick];
+  d2 -> d3 [label="RAW %4\nWAR reused memory at 40704", color=firebrick, fontcolor=firebrick];
+  d3 -> d4 [label="RAW partials", color=firebrick, fontcolor=firebrick];
   r7 [shape=ellipse, label="read %7\n[1] at 40448"];
-  d5 -> r7;
+  d4 -> r7;
 }
 )");
   const std::string json = plan::dump(plan, r.graph, DumpFormat::json);

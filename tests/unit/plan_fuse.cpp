@@ -57,15 +57,22 @@ struct Recording {
     return {};
   }
 
-  // The groups as text: "relu+add | matmul+relu".
+  // The groups as text: "relu+add | matmul+relu", with a bar in front of a root that has a prologue: "square|sum".
   std::string groups(const plan::PlanOptions& options = {}) const {
     std::string all;
-    for (const Group& g : plan(options).groups) {
+    const Plan made = plan(options);
+    for (const Group& g : made.groups) {
       std::string ops;
       auto op = [&](std::uint32_t node) {
         ops += (ops.empty() ? "" : "+") + std::string(record::name(graph.nodes()[node]));
       };
-      if (g.root != plan::no_node) op(g.root);
+      if (g.prologue != plan::no_prologue) {
+        const plan::ElementwiseProgram& prologue = made.prologues[g.prologue];
+        for (std::size_t s = 0; s < prologue.step_count; ++s) op(prologue.steps[s].node);
+        ops += "|" + std::string(record::name(graph.nodes()[g.root]));
+      } else if (g.root != plan::no_node) {
+        op(g.root);
+      }
       for (std::size_t s = 0; s < g.program.step_count; ++s) op(g.program.steps[s].node);
       all += (all.empty() ? "" : " | ") + ops;
     }
@@ -332,6 +339,102 @@ TEST_CASE("fuse: nobody waits longer because of a group", "[plan][fuse]") {
   CHECK(r.plan().barriers.size() <= r.plan(unfused).barriers.size());
 }
 
+TEST_CASE("fuse: a reduction takes the ops that make its operand as its prologue", "[plan][fuse]") {
+  Recording r;
+  const ValueId x = r.upload(Shape(3, 8));
+  const ValueId y = r.upload(Shape(3, 8));
+  r.sum(r.unary(ElementwiseOp::abs, r.binary(ElementwiseOp::sub, x, y)));
+  CHECK(r.groups() == "sub+abs|sum");
+  CHECK(r.plan().fused_operations == 2);
+  CHECK(r.plan().dispatches.size() == 1);
+}
+
+TEST_CASE("fuse: a prologue and an epilogue go together", "[plan][fuse]") {
+  Recording r;
+  r.unary(ElementwiseOp::sqrt, r.sum(r.unary(ElementwiseOp::square, r.upload(Shape(8)))));
+  CHECK(r.groups() == "square|sum+sqrt");
+}
+
+TEST_CASE("fuse: a prologue may broadcast either operand", "[plan][fuse]") {
+  for (const bool first : {false, true}) {
+    Recording r;
+    const ValueId x = r.upload(Shape(3, 8));
+    const ValueId row = r.upload(Shape(8));
+    const ValueId y = r.binary(ElementwiseOp::sub, first ? row : x, first ? x : row);
+    r.sum(r.binary(ElementwiseOp::mul, y, row));
+    CHECK(r.groups() == "sub+mul|sum");
+  }
+}
+
+TEST_CASE("fuse: what others need, or can read, is no prologue", "[plan][fuse]") {
+  Recording r;
+  const ValueId x = r.upload(Shape(8));
+  const ValueId shared = r.relu(x);
+  r.sum(shared);
+  r.matmul(shared, r.upload(Shape(8, 2)));
+  CHECK(r.groups() == "relu | sum | matmul");
+
+  Recording kept;
+  const ValueId y = kept.relu(kept.upload(Shape(8)));
+  kept.graph.keep(y);
+  kept.sum(y);
+  CHECK(kept.groups() == "relu | sum");
+
+  Recording inside;
+  const ValueId a = inside.relu(inside.upload(Shape(8)));
+  inside.graph.keep(a);
+  inside.sum(inside.unary(ElementwiseOp::neg, a));
+  CHECK(inside.groups() == "relu+neg | sum");
+}
+
+TEST_CASE("fuse: a prologue has as many steps and inputs as the kernels", "[plan][fuse]") {
+  Recording steps;
+  ValueId x = steps.upload(Shape(8));
+  for (std::uint32_t i = 0; i < plan::prologue_max_steps; ++i) x = steps.relu(x);
+  steps.sum(x);
+  CHECK(steps.groups() == "relu+relu+relu+relu|sum");
+
+  Recording more;
+  x = more.upload(Shape(8));
+  for (std::uint32_t i = 0; i <= plan::prologue_max_steps; ++i) x = more.relu(x);
+  more.sum(x);
+  CHECK(more.groups() == "relu+relu+relu+relu+relu | sum");
+
+  Recording inputs;
+  inputs.sum(inputs.add(inputs.add(inputs.upload(Shape(8)), inputs.upload(Shape(8))), inputs.upload(Shape(8))));
+  CHECK(inputs.groups() == "add+add | sum");
+
+  // Neither input has an element for each of the operand's.
+  Recording outer;
+  outer.sum(outer.add(outer.upload(Shape(3, 1)), outer.upload(Shape(1, 8))));
+  CHECK(outer.groups() == "add | sum");
+}
+
+TEST_CASE("fuse: a prologue reads a buffer before what is stored there later", "[plan][fuse]") {
+  Recording r;
+  const ValueId b = r.graph.import(Shape(8), 0);
+  const ValueId y = r.relu(b);
+  r.store(r.upload(Shape(8)), 0);
+  r.sum(y);
+  CHECK(r.groups() == "relu | store | sum");
+
+  Recording after;
+  const ValueId c = after.graph.import(Shape(8), 0);
+  after.sum(after.relu(c));
+  after.store(after.upload(Shape(8)), 0);
+  CHECK(after.groups() == "relu|sum | store");
+}
+
+TEST_CASE("fuse: a prologue waits for the other operand of its root", "[plan][fuse]") {
+  Recording r;
+  const ValueId x = r.upload(Shape(4, 4));
+  const ValueId y = r.relu(x);
+  const ValueId product = r.matmul(x, r.matmul(x, x));
+  const ValueId operands[] = {y, product};
+  REQUIRE(ops::reduce(r.graph, ReduceOp::dot, operands));
+  CHECK(r.groups() == "matmul | matmul | relu|dot");
+}
+
 TEST_CASE("fuse: dead ops are dropped and counted", "[plan][fuse]") {
   Recording r;
   const ValueId x = r.upload(Shape(4));
@@ -366,7 +469,7 @@ TEST_CASE("fuse: past the limit of distinct programs ops run singly", "[plan][fu
     options.programs = &programs;
     const Plan plan = plan::make_plan(r.graph, {}, options).value();
     CHECK(test::describe(test::check_plan(plan, r.graph, options)).empty());
-    CHECK(plan.fused_operations == (limit == 0 ? 0u : limit == 1 ? 2u : 3u));
+    CHECK(plan.fused_operations == (limit == 0 ? 0u : limit == 1 ? 4u : 6u));
   }
 }
 

@@ -61,6 +61,7 @@ class Seen {
       ++seen_[std::string("op ") + record::name(graph.nodes()[g.root])];
       const bool matmul = graph.nodes()[g.root].op == &plan::matmul_op;
       if (program.step_count != 0) ++seen_[matmul ? "matmul epilogues" : "reduce epilogues"];
+      seen_["prologues"] += g.prologue != plan::no_prologue;
       seen_["full epilogues"] += program.step_count == plan::epilogue_max_steps;
       seen_["epilogues with two inputs"] += program.input_count == plan::epilogue_max_inputs;
       return;
@@ -172,8 +173,8 @@ TEST_CASE("random graphs: every plan does what was recorded, with no barrier too
                                 "stores without a copy"}) {
     seen.need(sometimes, count / 10);
   }
-  for (const char* seldom :
-       {"full epilogues", "epilogues with two inputs", "updates in place", "four inputs", "strided inputs"}) {
+  for (const char* seldom : {"prologues", "full epilogues", "epilogues with two inputs", "updates in place",
+                             "four inputs", "strided inputs"}) {
     seen.need(seldom, count / 40);
   }
   seen.need("ops of cases", count / 2);
