@@ -24,9 +24,11 @@ layout(constant_id = 1) const uint team = 1;
 layout(constant_id = 2) const uint columns = 0;
 // Every vec4 is whole and begins on one: n and slices, or inner, are multiples of 4.
 layout(constant_id = 3) const uint aligned = 0;
-// 0 to 16; 0 goes through memory in loops. Only with stage_whole.
+// 0 to most_held; 0 goes through memory in loops. Only with stage_whole.
 layout(constant_id = 4) const uint held = 0;
 layout(constant_id = 5) const uint stage = 0;
+
+const uint most_held = 32;
 
 const uint stage_whole = 0;
 const uint stage_partial = 1;
@@ -50,8 +52,10 @@ BRONTES_OUTPUT(2, out0)
 // Of stage_partial: planes of [lines, slices] floats, or of [slices, lines] vec4s for columns.
 BRONTES_INPUT(5, partials)
 
-#define BRONTES_FOR_HELD(DO) \
-  DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+#define BRONTES_FOR_HELD(DO)                                                                             \
+  DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)  \
+  DO(16) DO(17) DO(18) DO(19) DO(20) DO(21) DO(22) DO(23) DO(24) DO(25) DO(26) DO(27) DO(28) DO(29)      \
+  DO(30) DO(31)
 
 const float row_lowest = -3.4028234663852886e38;
 

@@ -56,7 +56,7 @@ void main() {
   }
 
   if (held != 0u) {
-    vec4 x[16];
+    vec4 x[most_held];
     vec4 sum = vec4(0.0);
 #define LOAD(i)                                                                    \
   if (i < held) {                                                                  \

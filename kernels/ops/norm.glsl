@@ -54,7 +54,7 @@ vec4 result4(Line line, uint at, vec4 x, vec4 factor) {
 
 void hold(Line line) {
   uint stride = row_stride();
-  vec4 x[16];
+  vec4 x[most_held];
   Norm norm;
   norm.center = vec4(0.0);
   norm.shift = vec4(0.0);

@@ -47,7 +47,7 @@ vec4 result4(vec4 x, vec4 reference, vec4 end) {
 
 void hold(Line line) {
   uint stride = row_stride();
-  vec4 x[16];
+  vec4 x[most_held];
   vec4 reference = vec4(row_lowest);
   vec4 sum = vec4(0.0);
 #define LOAD(i)                                                                    \

@@ -151,7 +151,7 @@ constexpr record::Op entry() {
           .lower = lower<smallest>,
           .types = 1,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .takes_prologue = true};
+          .prologue_runs = 1};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

@@ -128,7 +128,7 @@ constexpr record::Op entry() {
           .infer = infer<op>,
           .lower = lower<op>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .takes_prologue = true};
+          .prologue_runs = 1};
 }
 constexpr std::array ops = {entry<ReduceOp::sum>(), entry<ReduceOp::dot>(), entry<ReduceOp::max>(),
                             entry<ReduceOp::min>()};

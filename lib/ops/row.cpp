@@ -25,6 +25,10 @@ static_assert(kernels::norm_subgroup::single + 0u == kernel::single);
 
 std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 
+// More would cost a GPU occupancy. On CPU drivers what does not fit into registers lies on the stack, in the
+// first-level cache, which is nearer than where it came from.
+constexpr std::uint32_t gpu_most_held = 8;
+
 // Additions of a lane in one chain, and no more: each adds its rounding error.
 constexpr std::uint64_t chain = 128;
 
@@ -59,7 +63,7 @@ void cut_columns(RowCut& cut, const RowShape& shape, const RowKernel& row, const
       std::clamp<std::uint64_t>(std::bit_floor(share), traits.cpu ? traits.subgroup_size : 32, 64));
   cut.group_size = std::min(cut.group_size, traits.max_group_invocations);
   cut.slice = shape.n;
-  if (shape.n <= (traits.cpu ? row_most_held : row_most_held / 2)) {
+  if (shape.n <= (traits.cpu ? row_most_held / 2 : gpu_most_held)) {
     cut.held = static_cast<std::uint32_t>(shape.n);
     return;
   }
@@ -78,7 +82,7 @@ void cut_columns(RowCut& cut, const RowShape& shape, const RowKernel& row, const
 void cut_rows_cpu(RowCut& cut, const RowShape& shape, const RowKernel& row, const plan::Traits& traits,
                   std::uint32_t most_lanes) {
   const std::uint64_t vectors = ceil_div(shape.n, 4);
-  if (vectors <= row_most_held) {
+  if (vectors <= row_most_held / 2) {
     cut.group_size = std::min(64u, most_lanes);
     cut.held = static_cast<std::uint32_t>(vectors);
     return;
@@ -86,7 +90,7 @@ void cut_rows_cpu(RowCut& cut, const RowShape& shape, const RowKernel& row, cons
   cut.team = std::min(std::bit_floor(traits.subgroup_size), most_lanes);
   cut.subgroups = cut.single = row.subgroup != row.plain && traits.subgroup_operations;
   if (cut.team == 1) cut.subgroups = cut.single = false;
-  if (ceil_div(vectors, cut.team) <= row_most_held / 2) {
+  if (ceil_div(vectors, cut.team) <= row_most_held) {
     cut.held = static_cast<std::uint32_t>(ceil_div(vectors, cut.team));
     cut.group_size = cut.team;
     return;
@@ -104,7 +108,7 @@ void cut_rows_cpu(RowCut& cut, const RowShape& shape, const RowKernel& row, cons
 
 void cut_rows_gpu(RowCut& cut, const RowShape& shape, const RowKernel& row, const plan::Traits& traits,
                   std::uint32_t most_lanes) {
-  constexpr std::uint32_t most_held = row_most_held / 2;
+  constexpr std::uint32_t most_held = gpu_most_held;
   const std::uint64_t vectors = ceil_div(shape.n, 4);
   const std::uint32_t usual = std::min(256u, most_lanes);
   // Four vec4s per lane, more if it would take more than the usual workgroup, and then larger workgroups.

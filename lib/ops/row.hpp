@@ -25,7 +25,7 @@ RowShape row_shape(const Shape& shape, std::int64_t axis) noexcept;
 
 enum class RowStage : std::uint32_t { whole = 0, partial = 1, finish = 2 };
 
-inline constexpr std::uint32_t row_most_held = 16;
+inline constexpr std::uint32_t row_most_held = 32;  // by a lane, in kernels/include/row.glsl
 
 /// A kernel that includes row.glsl.
 struct RowKernel {

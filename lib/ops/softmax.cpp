@@ -44,7 +44,7 @@ constexpr record::Op entry() {
           .infer = infer<logarithm>,
           .lower = lower<logarithm>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .takes_prologue = true};
+          .prologue_runs = 2};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

@@ -22,6 +22,21 @@ bool is_commutative(record::ElementwiseOp op) {
   return op == ElementwiseOp::add || op == ElementwiseOp::mul || op == ElementwiseOp::min || op == ElementwiseOp::max;
 }
 
+// More work than to write a value and to read it again, if it is done twice.
+bool is_costly(const ElementwiseProgram& program) {
+  using record::ElementwiseOp;
+  constexpr ElementwiseOp costly[] = {ElementwiseOp::exp,       ElementwiseOp::log,    ElementwiseOp::sigmoid,
+                                      ElementwiseOp::tanh,      ElementwiseOp::swish,  ElementwiseOp::gelu,
+                                      ElementwiseOp::gelu_tanh, ElementwiseOp::sin,    ElementwiseOp::cos,
+                                      ElementwiseOp::tan,       ElementwiseOp::erf,    ElementwiseOp::elu,
+                                      ElementwiseOp::softplus,  ElementwiseOp::pow,    ElementwiseOp::mod,
+                                      ElementwiseOp::div_i32,   ElementwiseOp::mod_i32};
+  for (std::size_t s = 0; s < program.step_count; ++s) {
+    if (std::find(std::begin(costly), std::end(costly), program.steps[s].op) != std::end(costly)) return true;
+  }
+  return false;
+}
+
 class Fuser {
  public:
   Fuser(const record::Graph& graph, const PlanOptions& options)
@@ -160,7 +175,7 @@ class Fuser {
   // nothing else is read from it.
   void take_prologue(GroupId id) {
     const Node& root = nodes_[groups_[id].root];
-    if (!options_.fuse || !root.op->takes_prologue) return;
+    if (!options_.fuse || root.op->prologue_runs == 0) return;
     const ValueId operand = graph_.base(graph_.inputs(root)[0]);
     const GroupId from = group_of_[operand];
     if (from == no_group) return;
@@ -168,7 +183,7 @@ class Fuser {
     if (maker.root != no_node || maker.has_dependents || maker.count == 0 || operand != last_value(maker)) return;
     if (consumers_[operand] != 1 || wanted(operand) || !writes_only_last(maker)) return;
     auto program = as_prologue(maker);
-    if (!program) return;
+    if (!program || (root.op->prologue_runs > 1 && is_costly(*program))) return;
     // It runs when the root does: not before the root's other operands are there.
     std::uint32_t level = maker.level;
     for (ValueId v : graph_.inputs(root)) {

@@ -1,4 +1,6 @@
 // Which ops share a dispatch.
+#include "op_case.hpp"
+#include "ops/catalogue.hpp"
 #include "ops/matmul.hpp"
 #include "ops/reduce.hpp"
 #include "ops/store.hpp"
@@ -408,6 +410,24 @@ TEST_CASE("fuse: a prologue has as many steps and inputs as the kernels", "[plan
   Recording outer;
   outer.sum(outer.add(outer.upload(Shape(3, 1)), outer.upload(Shape(1, 8))));
   CHECK(outer.groups() == "add | sum");
+}
+
+TEST_CASE("fuse: what would run twice is no prologue if it is much work", "[plan][fuse]") {
+  const cases::OpCase softmax = [] {
+    for (const cases::NamedCaseRoom& room : cases::op_cases()) {
+      if (std::string(room.name) == "softmax") return room.room.cases()[0];
+    }
+    return cases::OpCase{};
+  }();
+  for (const bool costly : {false, true}) {
+    Batch batch = OpAccess::detached();
+    const std::vector<float> data(softmax.operands[0].shape.count());
+    const Tensor x = batch.upload(data, softmax.operands[0].shape);
+    (void)softmax.record(batch, {costly ? batch.exp(x) : batch.scale(x, 2.0f)});
+    (void)batch.sum(costly ? batch.exp(x) : batch.scale(x, 2.0f));
+    const Plan plan = plan::make_plan(*OpAccess::graph(batch), {}).value();
+    CHECK(plan.dispatches.size() == (costly ? 3 : 2));
+  }
 }
 
 TEST_CASE("fuse: a prologue reads a buffer before what is stored there later", "[plan][fuse]") {
