@@ -7,6 +7,8 @@
 //
 //   prologue/OP/RxC/loaded   elementwise ops that run as the op loads its operand
 //   prologue/OP/RxC/written  the same in a dispatch before it, which writes the operand
+//
+//   broadcast/add/RxC/row, column, full   the matrix plus a row, a column or another matrix
 #include "suite.hpp"
 #include "support.hpp"
 
@@ -72,6 +74,13 @@ Tensor masked(Batch& batch, const Data& data, Tensor x) {
 Tensor gelu(Batch& batch, const Data&, Tensor x) { return batch.gelu(x); }
 
 Tensor sum(Batch& batch, const Data&, Tensor x) { return batch.sum(x); }
+
+Tensor add_row(Batch& batch, const Data& data, Tensor x) { return batch.add(x, batch.import_buffer(data.bias)); }
+Tensor add_column(Batch& batch, const Data& data, Tensor x) {
+  const Tensor column = batch.slice(batch.import_buffer(data.ones), 0, {0, static_cast<std::int64_t>(data.rows)});
+  return batch.add(x, batch.reshape(column, Shape(data.rows, 1)));
+}
+Tensor add_full(Batch& batch, const Data& data, Tensor x) { return batch.add(x, batch.import_buffer(data.mask)); }
 
 struct Run {
   Case timed;
@@ -176,6 +185,25 @@ Suite rows_suite() {
                               return checked({program(data, true, with(false)), program(data, true, with(true))});
                             }});
   };
+  const auto add_broadcast = [&](std::size_t rows, std::size_t columns) {
+    suite.groups.push_back(
+        {"broadcast/add/" + size(rows, columns),
+         {"row", "column", "full"},
+         {{"row", "full"}, {"column", "full"}},
+         rows * columns <= 100'000,
+         [=](const Environment& e) {
+           const auto data = make_data(e, rows, columns);
+           std::vector<Case> all;
+           for (const Record record : {add_row, add_column, add_full}) {
+             all.push_back(program(data, true, [=](Batch& batch, Tensor x) { return record(batch, *data, x); }).timed);
+             all.back().check = [] { return std::string(); };
+           }
+           return all;
+         }});
+  };
+  add_broadcast(64, 1024);
+  add_broadcast(1024, 1024);
+
   add_prologue("square-sum", square, sum, 64, 1024);
   add_prologue("square-sum", square, sum, 1024, 1024);
   add_prologue("square-sum-axis-0", square, sum_columns, 1024, 1024);
