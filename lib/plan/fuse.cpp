@@ -320,8 +320,8 @@ class Fuser {
     for (std::size_t i = 0; i < group.program.input_count; ++i) {
       const ResourceUse* use = use_of(graph_.value(group.program.inputs[i].value).resource);
       if (use == nullptr || use->stores == 0) continue;
-      const GroupId maker = group_of(graph_.inputs(nodes_[use->store_node])[0]);
-      if (maker != no_group && maker != id && groups_[maker].level < level) return true;
+      const ValueId stored = graph_.inputs(nodes_[use->store_node])[0];
+      if (group_of(stored) != id && level_of(stored) < level) return true;
     }
     return false;
   }
