@@ -201,8 +201,9 @@ class Model {
     check_grid(params.groups, out.size() / matrix * squares);
     for (std::uint64_t at = 0; at < out.size(); ++at) {
       const std::uint64_t j = at / params.rows % params.columns;
-      out[at] =
-          element(in, params.offset + at / matrix * params.batch_stride + at % params.rows * params.row_stride + j);
+      const std::uint64_t from =
+          params.offset + at / matrix * params.batch_stride + at % params.rows * params.row_stride + j;
+      out[at] = element(in, from & 0xffffffffu);  // a batch stride may be negative
     }
     write("out0", out);
   }
