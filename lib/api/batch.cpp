@@ -207,6 +207,19 @@ struct Batch::State {
     return first;
   }
 
+  template <class Record>
+  static void store(State* state, const Tensor& x, const Buffer& destination, Record record_store) {
+    static_cast<void>(record(state, "store", [&](State& s) -> Tensor {
+      Error e = TensorAccess::check("store", x, s.owner);
+      if (!e) {
+        auto resource = s.resource_of("store", destination);
+        e = resource ? record_store(s.graph, TensorAccess::id(x), *resource, destination) : resource.error();
+      }
+      if (e) s.fail(std::move(e));
+      return {};
+    }));
+  }
+
   Result<ValueId> call(const Kernel& kernel, Span<const Tensor> inputs, Span<const ValueSpec> outputs, Groups groups,
                        Span<const std::byte> push);
   Result<plan::Plan> plan(bool to_run) const;
@@ -382,6 +395,23 @@ Tensor Batch::import_buffer(const Buffer& buffer) {
     }
     return s.finish(s.graph.import(buffer.shape(), *resource, buffer.dtype()));
   });
+}
+
+Tensor Batch::import_buffer(const Buffer& buffer, Span<const Range> ranges) {
+  constexpr const char* call = "import_buffer";
+  return State::record(state_.get(), call, [&](State& s) -> Tensor {
+    auto resource = s.resource_of(call, buffer);
+    if (!resource) return s.finish(resource.error());
+    // Before there is an import that nobody uses.
+    if (auto chosen = record::choose(buffer.shape(), ranges, call); !chosen) return s.finish(chosen.error());
+    s.graph.reserve(2);
+    const ValueId whole = s.graph.import(buffer.shape(), *resource, buffer.dtype());
+    return s.finish(record::slice(s.graph, whole, ranges, call));
+  });
+}
+
+Tensor Batch::import_buffer(const Buffer& buffer, std::initializer_list<Range> ranges) {
+  return import_buffer(buffer, Span<const Range>(ranges.begin(), ranges.size()));
 }
 
 Tensor Batch::import_weight(const Weight& weight) {
@@ -684,16 +714,19 @@ std::vector<Tensor> Batch::call_all(const Kernel& kernel, std::initializer_list<
 }
 
 void Batch::store(Tensor x, const Buffer& destination) {
-  static_cast<void>(State::record(state_.get(), "store", [&](State& s) -> Tensor {
-    Error e = TensorAccess::check("store", x, s.owner);
-    if (!e) {
-      auto resource = s.resource_of("store", destination);
-      e = resource ? ops::store(s.graph, TensorAccess::id(x), *resource, destination.shape(), destination.dtype())
-                   : resource.error();
-    }
-    if (e) s.fail(std::move(e));
-    return {};
-  }));
+  State::store(state_.get(), x, destination, [](auto& graph, ValueId id, ResourceId into, const Buffer& to) {
+    return ops::store(graph, id, into, to.shape(), to.dtype());
+  });
+}
+
+void Batch::store(Tensor x, const Buffer& destination, Span<const Range> ranges) {
+  State::store(state_.get(), x, destination, [&](auto& graph, ValueId id, ResourceId into, const Buffer& to) {
+    return ops::store_slice(graph, id, into, to.shape(), ranges, to.dtype());
+  });
+}
+
+void Batch::store(Tensor x, const Buffer& destination, std::initializer_list<Range> ranges) {
+  store(x, destination, Span<const Range>(ranges.begin(), ranges.size()));
 }
 
 Tensor Batch::keep(Tensor x) {

@@ -380,15 +380,38 @@ class Fuser {
     return false;
   }
 
+  // Made by none of the pending ops.
+  bool is_given(ValueId value) const {
+    const ValueId v = graph_.base(value);
+    if (graph_.value(v).resource != record::no_resource) return true;
+    const auto& uploads = graph_.uploads();
+    const auto at = std::lower_bound(uploads.begin(), uploads.end(), v,
+                                     [](const record::Upload& upload, ValueId id) { return upload.value < id; });
+    return at != uploads.end() && at->value == v;
+  }
+
   // It reads what a value that is ready before `level` will be stored to: the store would have to wait for it.
   bool delays_store(const Group& group, GroupId id, std::uint32_t level) {
+    auto delayed = [&](ValueId read) {
+      const ResourceUse* use = use_of(graph_.value(read).resource);
+      if (use == nullptr || use->stores == 0) return false;
+      const ValueId stored = graph_.inputs(nodes_[use->store_node])[0];
+      const GroupId maker = group_of(stored);
+      if (maker == no_group) return is_given(stored);  // else it is still to be made, nobody knows when
+      return maker != id && groups_[maker].level < level;
+    };
     for (std::size_t i = 0; i < group.program.input_count; ++i) {
-      const ResourceUse* use = use_of(graph_.value(group.program.inputs[i].value).resource);
-      if (use == nullptr || use->stores == 0) continue;
-      const GroupId maker = group_of(graph_.inputs(nodes_[use->store_node])[0]);
-      if (maker != no_group && maker != id && groups_[maker].level < level) return true;
+      if (delayed(group.program.inputs[i].value)) return true;
     }
-    return false;
+    if (group.root == no_node) return false;
+    if (group.prologue != no_prologue) {
+      const ElementwiseProgram& prologue = result_.prologues[group.prologue];
+      for (std::size_t i = 0; i < prologue.input_count; ++i) {
+        if (delayed(prologue.inputs[i].value)) return true;
+      }
+    }
+    const auto inputs = graph_.inputs(nodes_[group.root]);
+    return std::any_of(inputs.begin(), inputs.end(), delayed);
   }
 
   ValueId last_value(const Group& group) const { return Grouping::result(group, graph_); }

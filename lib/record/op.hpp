@@ -116,6 +116,9 @@ struct Op {
   std::uint8_t prologue_runs = 0;
   /// All it does is to copy its one operand to its destination: whoever makes the operand may write it there at once.
   bool copies = false;
+  /// Writes its one operand to the elements of its destination that ViewAttributes choose, in their order. The other
+  /// elements of the destination keep their contents.
+  bool scatters = false;
   /// For elementwise ops, which are planned in programs of several.
   const ElementwiseInfo* elementwise = nullptr;
   /// A copy of the elements that ViewAttributes choose, in their order: what reads the result can read these instead.

@@ -9,34 +9,36 @@
 namespace brontes::record {
 namespace {
 
-constexpr Field fields[] = {
-    {.name = "offset",
-     .type = Field::Type::u32,
-     .text = Field::Text::named,
-     .offset = offsetof(ViewAttributes, offset),
-     .default_bits = 0,
-     .json_default = false},
-    {"strides", Field::Type::list, Field::Text::named, offsetof(ViewAttributes, strides)},
-};
-
 constexpr ElementwiseInfo copies{"copy", static_cast<std::uint8_t>(ElementwiseOp::copy), 1, 0, "t_t"};
 
 constexpr Op view_op(const char* name) {
-  return {.name = name, .fields = fields, .types = 1, .elementwise = &copies, .view = true};
+  return {.name = name, .fields = view_fields, .types = 1, .elementwise = &copies, .view = true};
 }
 
 std::string number(std::int64_t x) { return std::to_string(x); }
 
+using Strides = std::array<std::int32_t, Shape::max_rank>;
+
 /// A view that is being made: what it shows, and how.
 struct Window {
-  ValueId of;
+  ValueId of = no_value;
   std::uint32_t offset = 0;
-  std::array<std::int32_t, Shape::max_rank> strides{};  // by dim of the value that was asked for a view
+  Strides strides{};  // by dim of the value that was asked for a view
 };
+
+// Of elements that lie row by row.
+Strides strides_of(const Shape& shape) {
+  Strides strides{};
+  std::uint64_t stride = 1;
+  for (std::size_t d = shape.rank(); d-- > 0;) {
+    strides[d] = static_cast<std::int32_t>(stride);
+    stride *= std::max<std::uint64_t>(shape[d], 1);
+  }
+  return strides;
+}
 
 // All of x, as a window on x or on what x is itself a view of.
 Window whole(const Graph& graph, ValueId x) {
-  const Value& value = graph.value(x);
   Window window{x};
   if (const Node* node = graph.view_of(x)) {
     const auto own = node->attributes.as<ViewAttributes>();
@@ -45,23 +47,25 @@ Window whole(const Graph& graph, ValueId x) {
     window.strides = own.strides.items;
     return window;
   }
-  std::uint64_t stride = 1;
-  for (std::size_t d = value.shape.rank(); d-- > 0;) {
-    window.strides[d] = static_cast<std::int32_t>(stride);
-    stride *= std::max<std::uint64_t>(value.shape[d], 1);
-  }
+  window.strides = strides_of(graph.value(x).shape);
   return window;
 }
 
-Result<ValueId> finish(Graph& graph, const Op& op, const char* name, ValueId x, const Window& window,
-                       const Shape& shape) {
+ViewAttributes attributes_of(const Window& window, const Shape& shape) {
   ViewAttributes attributes;
   attributes.offset = window.offset;
   attributes.strides.count = static_cast<std::int32_t>(shape.rank());
   std::copy_n(window.strides.begin(), shape.rank(), attributes.strides.items.begin());
-  // The elements in the order in which they lie: no need to choose.
+  return attributes;
+}
+
+Result<ValueId> finish(Graph& graph, const Op& op, const char* name, ValueId x, const Window& window,
+                       const Shape& shape) {
+  // The elements in the order in which they lie: no need to choose. But what is chosen of a buffer is what lies there
+  // now, whatever is stored there later, and a reshape of an import would show that.
   const std::uint64_t count = shape.count();
-  if (count == graph.value(window.of).shape.count() && window.offset == 0) {
+  const Value& of = graph.value(window.of);
+  if (count == of.shape.count() && window.offset == 0 && !of.imported) {
     const Access a = access(shape, {window.strides.data(), shape.rank()}, 0);
     if (count <= 1 || (a.rank == 1 && a.strides[0] == 1)) {
       auto same = graph.reshape(name, window.of, shape);
@@ -69,7 +73,7 @@ Result<ValueId> finish(Graph& graph, const Op& op, const char* name, ValueId x, 
       return same;
     }
   }
-  return graph.append_view(op, x, window.of, attributes, shape);
+  return graph.append_view(op, x, window.of, attributes_of(window, shape), shape);
 }
 
 Error no_weight(const Graph& graph, const char* name, ValueId x) {
@@ -78,21 +82,13 @@ Error no_weight(const Graph& graph, const char* name, ValueId x) {
                std::string(name) + ": " + to_string(graph.value(x).shape) + " is a weight, and has no views");
 }
 
-}  // namespace
-
-const Op slice_op = view_op("slice");
-const Op permute_op = view_op("permute");
-const Op expand_op = view_op("expand");
-
-Result<ValueId> slice(Graph& graph, ValueId x, Span<const Range> ranges, const char* name) {
-  if (Error e = no_weight(graph, name, x)) return e;
-  const Shape shape = graph.value(x).shape;
+// Narrows a window on all of a tensor to the ranges; the shape of that.
+Result<Shape> take(Window& window, const Shape& shape, Span<const Range> ranges, const char* name) {
   if (ranges.size() > shape.rank()) {
     return Error(Errc::invalid_argument, std::string(name) + ": " + number(static_cast<std::int64_t>(ranges.size())) +
                                              " ranges for a tensor of " + to_string(shape) +
                                              "; expected at most one per dim");
   }
-  Window window = whole(graph, x);
   std::array<std::uint64_t, Shape::max_rank> dims{};
   std::int64_t offset = window.offset;
   for (std::size_t d = 0; d < shape.rank(); ++d) {
@@ -123,7 +119,30 @@ Result<ValueId> slice(Graph& graph, ValueId x, Span<const Range> ranges, const c
   }
   const Shape result = Shape::of({dims.data(), shape.rank()});
   window.offset = result.count() == 0 ? 0 : static_cast<std::uint32_t>(offset);
-  return finish(graph, slice_op, name, x, window, result);
+  return result;
+}
+
+}  // namespace
+
+const Op slice_op = view_op("slice");
+const Op permute_op = view_op("permute");
+const Op expand_op = view_op("expand");
+
+Result<ValueId> slice(Graph& graph, ValueId x, Span<const Range> ranges, const char* name) {
+  if (Error e = no_weight(graph, name, x)) return e;
+  const Shape shape = graph.value(x).shape;
+  Window window = whole(graph, x);
+  const auto taken = take(window, shape, ranges, name);
+  if (!taken) return taken.error();
+  return finish(graph, slice_op, name, x, window, *taken);
+}
+
+Result<Chosen> choose(const Shape& shape, Span<const Range> ranges, const char* name) {
+  Window window;
+  window.strides = strides_of(shape);
+  const auto taken = take(window, shape, ranges, name);
+  if (!taken) return taken.error();
+  return Chosen{*taken, attributes_of(window, *taken)};
 }
 
 Result<ValueId> permute(Graph& graph, ValueId x, Span<const std::int64_t> axes, const char* name) {

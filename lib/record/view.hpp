@@ -7,14 +7,26 @@
 
 #include <brontes/tensor.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace brontes::record {
 
-/// Of an op with Op::view: which element of the operand each element of the result is.
+/// Of an op with Op::view: which element of the operand each element of the result is. Of an op with Op::scatters:
+/// which element of the destination each element of the operand goes to.
 struct ViewAttributes {
   std::uint32_t offset = 0;
-  List strides;  // by dim of the result
+  List strides;  // by dim of the result, or of the operand that is scattered
+};
+
+inline constexpr Field view_fields[] = {
+    {.name = "offset",
+     .type = Field::Type::u32,
+     .text = Field::Text::named,
+     .offset = offsetof(ViewAttributes, offset),
+     .default_bits = 0,
+     .json_default = false},
+    {"strides", Field::Type::list, Field::Text::named, offsetof(ViewAttributes, strides)},
 };
 
 extern const Op slice_op;
@@ -26,6 +38,13 @@ Result<ValueId> slice(Graph& graph, ValueId x, Span<const Range> ranges, const c
 /// Dim i of the result is dim axes[i] of x.
 Result<ValueId> permute(Graph& graph, ValueId x, Span<const std::int64_t> axes, const char* name = "permute");
 Result<ValueId> expand(Graph& graph, ValueId x, const Shape& shape);
+
+/// The elements that ranges choose of memory whose elements lie row by row.
+struct Chosen {
+  Shape shape;
+  ViewAttributes view;
+};
+Result<Chosen> choose(const Shape& shape, Span<const Range> ranges, const char* name);
 
 /// The value of which x shows the last two dims the other way round, and nothing else; no_value if it does not. For ops
 /// that can read their operand either way.

@@ -360,6 +360,35 @@ class SplitStores final : public OnDevice {
   float expected_ = 0;
 };
 
+/// Slices of a buffer, stored to and imported: a call that fails has recorded nothing.
+class Slices final : public OnDevice {
+ public:
+  explicit Slices(const DeviceOptions& options)
+      : OnDevice(options), cache_(Buffer::create(device_, Shape(8, 6)).value()), row_(counting(6)), out_(48) {
+    if (cache_.read(out_)) wrong("set-up");
+  }
+  Error run() override {
+    Batch batch(device_);
+    const Tensor row = batch.upload(Span<const float>(row_));
+    const std::uint64_t before = batch.num_operations();
+    batch.store(row, cache_, {{2, 4}});  // of which there are two: an expansion and a store
+    if (batch.num_operations() != before + (batch.error() ? 0 : 2)) wrong("half of a store is recorded");
+    batch.store(row, cache_, {Range::at(-1), Range::reversed()});
+    const Tensor y = batch.neg(batch.import_buffer(cache_, {{2, 8}}));
+    if (Error e = batch.execute()) return e;
+    if (Error e = batch.read(y, Span<float>(out_.data(), 36))) return e;
+    if (out_[7] != -1.0f || out_[12] != 0.0f || out_[30] != -5.0f) wrong("an imported slice");
+    if (Error e = cache_.read(out_)) return e;
+    if (out_[11] != 0.0f || out_[23] != 5.0f || out_[24] != 0.0f || out_[42] != 5.0f) wrong("a store to a slice");
+    return {};
+  }
+
+ private:
+  Buffer cache_;
+  std::vector<float> row_;
+  std::vector<float> out_;
+};
+
 class Compiling final : public OnDevice {
  public:
   explicit Compiling(const DeviceOptions& options) : OnDevice(options), data_(counting(300)), out_(300) {}
@@ -676,6 +705,7 @@ TEST_CASE("whatever fails in a batch that goes on", "[faults]") { inject_variant
 TEST_CASE("whatever fails in a run of several parts, a store is applied once", "[faults]") {
   inject_variants<SplitStores>("split stores");
 }
+TEST_CASE("whatever fails in slices of buffers", "[faults]") { inject_variants<Slices>("slices"); }
 TEST_CASE("whatever fails in compiling", "[faults]") { inject_variants<Compiling>("compile"); }
 TEST_CASE("whatever fails in a replay", "[faults]") { inject_variants<Replaying>("replay"); }
 TEST_CASE("whatever fails in rebind(), the program runs on what is bound", "[faults]") {

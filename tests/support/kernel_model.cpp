@@ -196,6 +196,7 @@ class Model {
 
   void elementwise() {
     if (d_.kernel == kernels::Id::transpose) return transpose();
+    if (d_.kernel == kernels::Id::store_slice) return store_slice();
     if (d_.kernel == kernels::Id::elementwise_strided) {
       const auto params = params_of<kernels::ElementwiseStridedParams>(d_);
       run(params, {"access0", "access1", "access2", "access3"},
@@ -225,10 +226,38 @@ class Model {
     check_grid(params.groups, out.size() / matrix * squares);
     for (std::uint64_t at = 0; at < out.size(); ++at) {
       const std::uint64_t j = at / params.rows % params.columns;
-      out[at] =
-          element(in, params.offset + at / matrix * params.batch_stride + at % params.rows * params.row_stride + j);
+      const std::uint64_t from =
+          params.offset + at / matrix * params.batch_stride + at % params.rows * params.row_stride + j;
+      out[at] = element(in, from & 0xffffffffu);  // a batch stride may be negative
     }
     write("out0", out);
+  }
+
+  void store_slice() {
+    const auto params = params_of<kernels::StoreSliceParams>(d_);
+    const std::uint32_t columns = constant(d_, "columns");
+    const std::uint32_t rank = constant(d_, "rank");
+    const std::uint64_t group_size = constant(d_, "group_size");
+    check_grid(params.groups, (params.n + group_size - 1) / group_size);
+    const std::vector<Symbol> in = read("in0");
+    if (std::uint64_t{params.n} * columns != in.size()) return object_("does not store all of its operand");
+    const Region& r = region("out0");
+    Symbol* out = memory_.at(r);
+    for (std::uint32_t unit = 0; unit < params.n; ++unit) {
+      std::uint32_t into = params.offset;
+      std::uint32_t rest = unit;
+      for (std::uint32_t d = 0; d + 1 < rank; ++d) {
+        if (params.extents[d] == 0) return object_("divides by zero");
+        into += rest % params.extents[d] * params.strides[d];
+        rest /= params.extents[d];
+      }
+      into += rest * params.strides[rank - 1];
+      for (std::uint64_t c = 0; c < columns; ++c) {
+        const std::uint64_t at = std::uint64_t{into} * columns + c;
+        if (at >= r.bytes / 4) return object_("stores outside of its binding");
+        out[at] = in[std::uint64_t{unit} * columns + c];
+      }
+    }
   }
 
   // With `place` to tell where input i is read for element j, by the constant that says so.

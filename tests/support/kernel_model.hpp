@@ -1,6 +1,6 @@
-// Runs elementwise programs on symbols as their kernels run them on numbers: from the specialization constants, push
-// constants and bindings alone, whatever the planner says they are for. Of other kernels it knows which bindings they
-// touch.
+// Runs elementwise programs, transpositions and stores to slices on symbols as their kernels run them on numbers: from
+// the specialization constants, push constants and bindings alone, whatever the planner says they are for. Of other
+// kernels it knows which bindings they touch.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -14,8 +14,8 @@ namespace brontes::test {
 
 using Object = std::function<void(const std::string&)>;
 
-/// A dispatch of the elementwise kernel. Bindings that are neither needed nor missing, grids that cover the work and
-/// accesses inside their regions are checked on the way.
+/// A dispatch of a kernel that computes elements one by one, or only moves them. Bindings that are neither needed nor
+/// missing, grids that cover the work and accesses inside their regions are checked on the way.
 void run_elementwise(const plan::Dispatch& dispatch, Memory& memory, const Object& object);
 
 /// The epilogue of a dispatch, over all elements of its result.

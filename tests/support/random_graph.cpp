@@ -118,7 +118,8 @@ class Recorder {
     if (random_.one_in(2)) {
       upload(shape());
     } else {
-      import(random_.below(resource_count));
+      const ResourceId resource = random_.below(resource_count);
+      random_.one_in(3) ? import_slice(resource) : import(resource);
     }
   }
 
@@ -139,7 +140,10 @@ class Recorder {
     switch (random_.below(16)) {
       case 0: return source();
       case 1:
-      case 2: return store(any(), random_.below(resource_count));
+      case 2: {
+        const ResourceId into = random_.below(resource_count);
+        return random_.one_in(2) ? store(any(), into) : store_slice(any(), into);
+      }
       case 3: return graph_.keep(any());
       default: return operation();
     }
@@ -154,6 +158,48 @@ class Recorder {
     if (value.resource == into && value.offset != 0) return;
     // A value of an earlier execution that was not kept cannot be stored.
     if (ops::store(graph_, x, into, value.shape, value.dtype)) return;
+  }
+
+  // The elements of a dim that a slice takes: most of them, or a few.
+  Range range() {
+    const std::int64_t begin = random_.below(3);
+    const std::int64_t end = random_.one_in(2) ? Range::past_last : std::int64_t{random_.between(1, 9)};
+    const std::int64_t step = random_.one_in(3) ? 2 : 1;
+    return random_.one_in(5) ? Range{Range::past_last, begin - 1, -step} : Range{begin, end, step};
+  }
+
+  std::vector<Range> ranges(std::size_t rank) {
+    std::vector<Range> all;
+    for (std::size_t d = 0; d < rank; ++d) all.push_back(range());
+    return all;
+  }
+
+  const Shape& shape_of_resource() {
+    static const std::array<Shape, 4> shapes{Shape(48), Shape(6, 8), Shape(8, 6), Shape(2, 3, 8)};
+    return random_.pick(shapes);
+  }
+
+  // x where it fits, or else what does.
+  void store_slice(ValueId x, ResourceId into) {
+    const Shape& whole = shape_of_resource();
+    std::vector<Range> chosen = ranges(whole.rank());
+    if (random_.one_in(4)) {  // all of it, in some order
+      for (Range& range : chosen) range = random_.one_in(2) ? Range{} : Range::reversed();
+    }
+    const Shape slice = record::choose(whole, chosen, "store")->shape;
+    const auto broadcast = record::broadcast(shape_of(x), slice);
+    const bool fits = shape_of(x).count() == slice.count() || (broadcast && *broadcast == slice);
+    if (!fits) x = random_.one_in(4) ? upload(Shape(1)) : of_shape(slice, DType::f32);
+    // As in store(), where the slice is all there is.
+    const record::Value& value = graph_.values()[x];
+    if (value.resource == into && value.offset != 0 && slice.count() == whole.count()) return;
+    if (ops::store_slice(graph_, x, into, whole, chosen, value.dtype)) return;
+  }
+
+  ValueId import_slice(ResourceId resource) {
+    const Shape& whole = shape_of_resource();
+    const ValueId all = graph_.import(whole, resource);
+    return add(record::slice(graph_, all, ranges(whole.rank())), all);
   }
 
   ValueId unary(ValueId x) {
@@ -212,16 +258,7 @@ class Recorder {
   ValueId view(ValueId x) {
     const Shape s = shape_of(x);
     switch (random_.below(3)) {
-      case 0: {
-        std::vector<Range> ranges;
-        for (std::size_t d = 0; d < s.rank(); ++d) {
-          const std::int64_t begin = random_.below(3);
-          const std::int64_t end = random_.one_in(2) ? Range::past_last : std::int64_t{random_.between(1, 9)};
-          const std::int64_t step = random_.one_in(3) ? 2 : 1;
-          ranges.push_back(random_.one_in(5) ? Range{Range::past_last, begin - 1, -step} : Range{begin, end, step});
-        }
-        return add(record::slice(graph_, x, ranges), x);
-      }
+      case 0: return add(record::slice(graph_, x, ranges(s.rank())), x);
       case 1: {
         std::vector<std::int64_t> axes(s.rank());
         for (std::size_t d = 0; d < axes.size(); ++d) {
@@ -300,7 +337,8 @@ class Recorder {
 
   void pattern() {
     const ValueId x = any_with_elements();
-    switch (random_.below(20)) {
+    switch (random_.below(21)) {
+      case 20: return slices();
       case 18:
       case 19: {  // views between elementwise ops
         ValueId y = x;
@@ -391,6 +429,27 @@ class Recorder {
         return;
       }
     }
+  }
+
+  // Parts of one buffer that are read and written by turns.
+  void slices() {
+    const ResourceId resource = random_.below(resource_count);
+    for (std::uint32_t i = random_.between(2, 6); i-- > 0;) {
+      switch (random_.below(6)) {
+        case 0: {
+          import_slice(resource);
+          break;
+        }
+        case 1: {
+          chain(import_slice(resource), random_.between(1, 3));
+          break;
+        }
+        case 2: store(chain(import(resource), random_.between(0, 1)), resource); break;
+        case 3: store_slice(import(resource), resource); break;
+        default: store_slice(random_.one_in(2) ? any() : unary(any()), resource); break;
+      }
+    }
+    if (random_.one_in(2)) op_of_case(import(resource));
   }
 
   // matmul, bias, activation, residual.

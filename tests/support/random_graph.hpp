@@ -37,10 +37,10 @@ plan::PlanOptions random_options(Random& random);
 
 /// A mix of uploads, imports of a few resources (also of values of an earlier execution, which overlap
 /// each other and what stores write), elementwise ops with broadcasting, fills, reductions, matmuls in
-/// both layouts, calls of kernels, views, stores, keeps, and ops from the cases of every room; among them what plans
-/// have rules for: long chains, diamonds, chains that meet, many operands, layers of an MLP, updates in place, reads
-/// before and after stores. Sizes are small, some are zero. `ops_of_cases` is raised by the number of ops that came
-/// from cases.
+/// both layouts, calls of kernels, views, stores and stores to slices, keeps, and ops from the cases of every room;
+/// among them what plans have rules for: long chains, diamonds, chains that meet, many operands, layers of an MLP,
+/// updates in place, reads before and after stores. Sizes are small, some are zero. `ops_of_cases` is raised by the
+/// number of ops that came from cases.
 record::Graph random_graph(Random& random, std::uint64_t* ops_of_cases = nullptr);
 
 /// How many graphs a property test looks at: `usual`, or ten times as many with BRONTES_SOAK=1.

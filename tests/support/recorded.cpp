@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace brontes::test {
 namespace {
@@ -33,7 +34,7 @@ std::vector<std::size_t> broadcast_indices(const Shape& operand, const Shape& re
   return indices;
 }
 
-// The same for a view op: coordinates times strides.
+// The same for a view op, and the other way round for a store to a slice: coordinates times strides.
 std::vector<std::size_t> view_indices(const record::ViewAttributes& view, const Shape& result) {
   std::vector<std::size_t> indices(result.count());
   for (std::size_t j = 0; j < indices.size(); ++j) {
@@ -89,8 +90,11 @@ class Run {
     std::vector<std::vector<Symbol>> inputs;
     for (ValueId v : graph_.inputs(node)) inputs.push_back(operand(v));
     if (node.op->elementwise != nullptr) return elementwise(node, inputs);
-    if (node.op->copies) {
-      std::copy(inputs[0].begin(), inputs[0].end(), recorded_.buffers.at({node.destination, 0, inputs[0].size() * 4}));
+    if (node.op->copies || node.op->scatters) {
+      const std::vector<std::size_t> to = destinations(graph_, node);
+      const std::size_t end = to.empty() ? 0 : *std::max_element(to.begin(), to.end()) + 1;
+      Symbol* words = recorded_.buffers.at({node.destination, 0, end * 4});
+      for (std::size_t i = 0; i < to.size(); ++i) words[to[i]] = inputs[0][i];
       recorded_.stores[index] = std::move(inputs[0]);
       return;
     }
@@ -149,6 +153,14 @@ std::string Recorded::name(Symbol symbol) const {
     return "%" + std::to_string(v) + "[" + std::to_string(found - values[v].begin()) + "]";
   }
   return "something never recorded";
+}
+
+std::vector<std::size_t> destinations(const Graph& graph, const Node& store) {
+  const Shape& shape = graph.value(graph.inputs(store)[0]).shape;
+  if (store.op->scatters) return view_indices(store.attributes.as<record::ViewAttributes>(), shape);
+  std::vector<std::size_t> all(shape.count());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
 }
 
 Recorded run_recording(const Graph& graph) { return Run(graph).run(); }

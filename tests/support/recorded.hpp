@@ -5,6 +5,7 @@
 #include "record/graph.hpp"
 #include "support/symbols.hpp"
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ struct Recorded {
   /// "%3[7]", if the symbol is an element of a value.
   std::string name(Symbol symbol) const;
 };
+
+/// By element of its operand: the element of its destination that a store writes.
+std::vector<std::size_t> destinations(const record::Graph& graph, const record::Node& store);
 
 Recorded run_recording(const record::Graph& graph);
 

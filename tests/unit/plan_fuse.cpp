@@ -506,6 +506,33 @@ TEST_CASE("fuse: groups of ten thousand ops stay within the kernel", "[plan][fus
   CHECK(causes <= 3 * plan.barriers.size());
 }
 
+TEST_CASE("fuse: an op joins a later one although it reads the buffer that their result is stored to", "[plan][fuse]") {
+  Recording r;
+  const ValueId state = r.graph.import(Shape(4, 4), 0);
+  const ValueId left = r.matmul(state, r.upload(Shape(4, 4)));
+  const ValueId right = r.matmul(r.upload(Shape(4, 4)), r.upload(Shape(4, 4)));
+  r.store(r.relu(r.add(left, right)), 0);
+  CHECK(r.groups() == "matmul | matmul+add+relu | store");
+}
+
+TEST_CASE("fuse: a store of an upload does not wait for an op that joined a later one", "[plan][fuse]") {
+  Recording elementwise;
+  const ValueId window = elementwise.graph.import(Shape(8), 0);
+  const ValueId early = elementwise.relu(window);
+  elementwise.add(early, elementwise.sum(elementwise.upload(Shape(4))));
+  elementwise.store(elementwise.upload(Shape(8)), 0);
+  CHECK(elementwise.groups() == "relu | sum | add | store");
+  CHECK(elementwise.plan().barriers.size() == 1);
+
+  Recording product;
+  const ValueId matrix = product.graph.import(Shape(4, 4), 0);
+  const ValueId squared = product.matmul(matrix, matrix);
+  product.add(squared, product.sum(product.upload(Shape(4))));
+  product.store(product.upload(Shape(4, 4)), 0);
+  CHECK(product.groups() == "matmul | sum | add | store");
+  CHECK(product.plan().barriers.size() == 1);
+}
+
 TEST_CASE("fuse: a store does not wait for an op that reads its buffer and joined a later one", "[plan][fuse]") {
   Recording r;
   const ValueId window = r.graph.import(Shape(4), 1);

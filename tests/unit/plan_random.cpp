@@ -94,7 +94,11 @@ class Seen {
     for (std::size_t b = 0; b < d.binding_count; ++b) {
       if (!d.writes(b)) continue;
       const plan::Region& out = d.bindings[b];
-      const bool store = group.root != plan::no_node && graph.nodes()[group.root].op->copies;
+      const record::Op* root = group.root == plan::no_node ? nullptr : graph.nodes()[group.root].op;
+      const bool scatters = root != nullptr && root->scatters;
+      const bool store = scatters || (root != nullptr && root->copies);
+      seen_["stores to slices"] += scatters && out.resource != plan::arena;
+      seen_["stores within a buffer"] += scatters && out.resource == plan::arena;
       seen_["stores without a copy"] += out.resource != plan::arena && !store;
       for (std::size_t a = 0; a < d.binding_count; ++a) {
         if (a == b || !d.reads(a) || d.bindings[a] != out) continue;
@@ -170,11 +174,12 @@ TEST_CASE("random graphs: every plan does what was recorded, with no barrier too
                                 "columns",
                                 "scalars",
                                 "in place",
-                                "stores without a copy"}) {
+                                "stores without a copy",
+                                "stores to slices"}) {
     seen.need(sometimes, count / 10);
   }
   for (const char* seldom : {"prologues", "full epilogues", "epilogues with two inputs", "updates in place",
-                             "four inputs", "strided inputs"}) {
+                             "four inputs", "strided inputs", "stores within a buffer"}) {
     seen.need(seldom, count / 40);
   }
   seen.need("ops of cases", count / 2);

@@ -254,6 +254,31 @@ TEST_CASE("store: another number of elements than the buffer", "[record][errors]
   CHECK_FALSE(ops::store(f.graph, f.two_three, 0, Shape(6)));
 }
 
+TEST_CASE("store to a slice: ranges, sizes and types that do not fit", "[record][errors]") {
+  Fixture f;
+  auto store = [&](ValueId x, std::initializer_list<Range> ranges, DType type = DType::f32) {
+    return ops::store_slice(f.graph, x, 0, Shape(4, 6), {ranges.begin(), ranges.size()}, type);
+  };
+  f.fails(Errc::shape_mismatch, {"store", "[2, 3]", "slice of [2, 2]", "buffer of [4, 6]"}, [&] {
+    return store(f.two_three, {{0, 2}, {0, 2}});
+  });
+  f.fails(Errc::shape_mismatch, {"store", "[4]", "slice of [0, 6]"}, [&] { return store(f.four, {{0, 0}}); });
+  f.fails(Errc::shape_mismatch, {"store", "[2, 2, 3]", "slice of [2, 3]"}, [&] {
+    return store(f.cube, {{0, 2}, {0, 3}});
+  });
+  f.fails(Errc::type_mismatch, {"store", "is f32", "buffer is i32"}, [&] {
+    return store(f.two_three, {{0, 1}}, DType::i32);
+  });
+  f.fails(Errc::invalid_argument, {"store", "step of 0", "dim 1", "[4, 6]"}, [&] {
+    return store(f.two_three, {{0, 1}, {0, 6, 0}});
+  });
+  f.fails(Errc::invalid_argument, {"store", "3 ranges", "[4, 6]"}, [&] {
+    return store(f.two_three, {Range{}, Range{}, Range{}});
+  });
+  CHECK_FALSE(store(f.two_three, {{1, 2}}));
+  CHECK_FALSE(store(f.empty, {{1, 1}}));
+}
+
 TEST_CASE("a value of an earlier execution that was not kept cannot be used by any op", "[record][errors]") {
   Fixture f;
   const ValueId kept = record::elementwise(f.graph, ElementwiseOp::relu, {&f.two_three, 1}).value();
@@ -269,6 +294,7 @@ TEST_CASE("a value of an earlier execution that was not kept cannot be used by a
   f.fails(Errc::not_kept, {"dot"}, [&] { return ops::reduce(f.graph, ReduceOp::dot, pair); });
   f.fails(Errc::not_kept, {"matmul"}, [&] { return plan::matmul(f.graph, kept, gone, 3, 2, 3, {}); });
   f.fails(Errc::not_kept, {"store"}, [&] { return ops::store(f.graph, gone, 0, Shape(2, 3)); });
+  f.fails(Errc::not_kept, {"store"}, [&] { return ops::store_slice(f.graph, gone, 0, Shape(2, 3), {}); });
   CHECK(record::elementwise(f.graph, ElementwiseOp::relu, {&kept, 1}));
 }
 

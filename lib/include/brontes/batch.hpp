@@ -139,6 +139,12 @@ class BRONTES_API Batch {
   /// alive until it is reset or destroyed.
   Tensor import_buffer(const Buffer& buffer);
 
+  /// A slice of a resident buffer: slice(import_buffer(buffer), ranges) in one call, with its ranges and errors.
+  /// Elementwise ops read it where it lies. The elements are those that the buffer has at this point of the recording:
+  /// a store() recorded later does not change the slice. Program::rebind() takes the tensor of the whole buffer.
+  Tensor import_buffer(const Buffer& buffer, Span<const Range> ranges);
+  Tensor import_buffer(const Buffer& buffer, std::initializer_list<Range> ranges);
+
   /// A resident weight W[N, K], stored in any type, as the second operand of linear() or of matmul() with
   /// Layout::nk. No other op accepts it, and it cannot be read.
   Tensor import_weight(const Weight& weight);
@@ -194,7 +200,8 @@ class BRONTES_API Batch {
   // --- Some of the elements, or the same ones in another order --------------------------------------------
   //
   // Elementwise ops read what these choose where it lies, without a dispatch or a copy; a view of a view is one view.
-  // For other ops, and to be read, the elements are copied, once. An axis may be counted from the end.
+  // For other ops, and to be read, the elements are copied, once. An axis may be counted from the end. Of an imported
+  // buffer they choose what it has at this point of the recording, whatever is stored to it later.
 
   /// x[begin:end:step, ...] as in numpy, with a range for each of the first dims; the others are taken whole:
   /// `slice(x, {{1, 3}, {0, Range::past_last, 2}})`. A result may have no elements. invalid_argument for a step of 0
@@ -384,6 +391,18 @@ class BRONTES_API Batch {
 
   /// Copies x into a resident buffer of the same size and type when the batch runs.
   void store(Tensor x, const Buffer& destination);
+
+  /// destination[ranges] = x as in numpy: copies x into a slice of a resident buffer of the same type when the batch
+  /// runs. Ranges are those of slice(), with steps of either sign. The rest of the buffer keeps its contents, and a
+  /// slice without elements changes nothing. What was recorded before reads the old contents, what is recorded after it
+  /// the new ones. x has as many elements as the slice, in any shape, or broadcasts to its shape.
+  /// Errors: shape_mismatch, type_mismatch, and invalid_argument as in slice().
+  ///
+  ///     batch.store(key, cache, {Range::at(position)});    // a row
+  ///     batch.store(tile, image, {{16, 32}, {48, 64}});    // a tile
+  ///     batch.store(batch.fill(0, {1}), cache, {{0, 8}});  // eight rows of zeros
+  void store(Tensor x, const Buffer& destination, Span<const Range> ranges);
+  void store(Tensor x, const Buffer& destination, std::initializer_list<Range> ranges);
 
   /// Makes x readable after execute() even when other ops consume it. Returns x.
   Tensor keep(Tensor x);
