@@ -68,7 +68,8 @@ Error lower_slice(plan::Lowering& to, std::uint32_t group) {
   kernels::StoreSliceParams params{};
   params.n = static_cast<std::uint32_t>(count) / static_cast<std::uint32_t>(columns);
   params.groups = plan::ceil_div(params.n, group_size);
-  params.offset = static_cast<std::uint32_t>((access.offset - into.offset / sizeof(float)) / columns);
+  params.offset =
+      static_cast<std::uint32_t>(access.offset - into.offset / sizeof(float)) / static_cast<std::uint32_t>(columns);
   for (std::uint32_t d = 0; d < access.rank; ++d) {
     const std::uint32_t from_last = access.rank - 1 - d;
     const std::int32_t stride = access.strides[from_last];
