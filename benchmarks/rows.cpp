@@ -71,7 +71,6 @@ Tensor square(Batch& batch, const Data&, Tensor x) { return batch.square(x); }
 Tensor masked(Batch& batch, const Data& data, Tensor x) {
   return batch.add(batch.scale(x, 0.125f), batch.import_buffer(data.mask));
 }
-Tensor gelu(Batch& batch, const Data&, Tensor x) { return batch.gelu(x); }
 
 Tensor sum(Batch& batch, const Data&, Tensor x) { return batch.sum(x); }
 
@@ -207,7 +206,6 @@ Suite rows_suite() {
   add_prologue("square-sum", square, sum, 64, 1024);
   add_prologue("square-sum", square, sum, 1024, 1024);
   add_prologue("square-sum-axis-0", square, sum_columns, 1024, 1024);
-  add_prologue("gelu-sum", gelu, sum, 1024, 1024);
   add_prologue("scale-mask-softmax", masked, softmax, 1024, 1024);
   add_prologue("scale-mask-softmax", masked, softmax, 32, 32000);
   add_prologue("scale-mask-layer_norm", masked, layer_norm, 1024, 1024);

@@ -36,7 +36,7 @@ const record::Op cumsum_op{.name = "cumsum",
                            .infer = infer,
                            .lower = lower,
                            .takes_epilogue = [](const record::Node&) { return true; },
-                           .prologue_runs = 2};
+                           .takes_prologue = true};
 
 }  // namespace
 

@@ -151,7 +151,7 @@ constexpr record::Op entry() {
           .lower = lower<smallest>,
           .types = 1,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .prologue_runs = 1};
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

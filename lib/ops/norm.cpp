@@ -66,7 +66,7 @@ constexpr record::Op entry() {
           .infer = infer<rms>,
           .lower = lower<rms>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .prologue_runs = rms ? 2 : 3};
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

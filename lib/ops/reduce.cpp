@@ -128,7 +128,7 @@ constexpr record::Op entry() {
           .infer = infer<op>,
           .lower = lower<op>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .prologue_runs = 1};
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<ReduceOp::sum>(), entry<ReduceOp::dot>(), entry<ReduceOp::max>(),
                             entry<ReduceOp::min>()};

@@ -357,7 +357,7 @@ constexpr record::Op entry() {
           .infer = infer<kind>,
           .lower = lower<kind>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .prologue_runs = kind == Kind::logsumexp ? 2 : 1};
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<Kind::sum>(),     entry<Kind::mean>(),    entry<Kind::prod>(),
                             entry<Kind::max>(),     entry<Kind::min>(),     entry<Kind::sum_of_squares>(),

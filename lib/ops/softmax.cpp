@@ -44,7 +44,7 @@ constexpr record::Op entry() {
           .infer = infer<logarithm>,
           .lower = lower<logarithm>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .prologue_runs = 2};
+          .takes_prologue = true};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

@@ -22,7 +22,8 @@ bool is_commutative(record::ElementwiseOp op) {
   return op == ElementwiseOp::add || op == ElementwiseOp::mul || op == ElementwiseOp::min || op == ElementwiseOp::max;
 }
 
-// More work than to write a value and to read it again, if it is done twice.
+// Not for prologues: the kernels that take them unroll their loads, and row ops load an element up to three times. This
+// is more code, or more work, than it costs to write the values and to read them again.
 bool is_costly(const ElementwiseProgram& program) {
   using record::ElementwiseOp;
   constexpr ElementwiseOp costly[] = {ElementwiseOp::exp,       ElementwiseOp::log,    ElementwiseOp::sigmoid,
@@ -175,7 +176,7 @@ class Fuser {
   // nothing else is read from it.
   void take_prologue(GroupId id) {
     const Node& root = nodes_[groups_[id].root];
-    if (!options_.fuse || root.op->prologue_runs == 0) return;
+    if (!options_.fuse || !root.op->takes_prologue) return;
     const ValueId operand = graph_.base(graph_.inputs(root)[0]);
     const GroupId from = group_of_[operand];
     if (from == no_group) return;
@@ -183,7 +184,7 @@ class Fuser {
     if (maker.root != no_node || maker.has_dependents || maker.count == 0 || operand != last_value(maker)) return;
     if (consumers_[operand] != 1 || wanted(operand) || !writes_only_last(maker)) return;
     auto program = as_prologue(maker);
-    if (!program || (root.op->prologue_runs > 1 && is_costly(*program))) return;
+    if (!program || is_costly(*program)) return;
     // It runs when the root does: not before the root's other operands are there.
     std::uint32_t level = maker.level;
     for (ValueId v : graph_.inputs(root)) {

@@ -111,9 +111,8 @@ struct Op {
   std::uint32_t types = 0;
   /// Whether elementwise steps may follow within the op's own dispatches, on its single result; null for never.
   bool (*takes_epilogue)(const Node& node) = nullptr;
-  /// Elementwise steps may run on its first operand as its dispatches load that, up to this many times per element; 0
-  /// for never.
-  std::uint8_t prologue_runs = 0;
+  /// Whether elementwise steps may run on its first operand as its dispatches load that, perhaps more than once.
+  bool takes_prologue = false;
   /// All it does is to copy its one operand to its destination: whoever makes the operand may write it there at once.
   bool copies = false;
   /// Writes its one operand to the elements of its destination that ViewAttributes choose, in their order. The other
