@@ -160,7 +160,9 @@ Error Context::start(VkQueue queue, bool addresses) {
   if (Error e = memory_.open(*this, options_.simulate.staged_memory, addresses)) return e;
   physical_.info.mapped_memory = memory_.mapped();
   if (Error e = queue_.open(queue)) return e;
-  return open_cache(options_.pipeline_cache);
+  if (Error e = open_cache(options_.pipeline_cache)) return e;
+  at_exit_.watch();
+  return {};
 }
 
 namespace {
@@ -212,6 +214,7 @@ Error Context::save_cache() {
 }
 
 Error Context::usable() const {
+  if (abandoned_) return Error(Errc::device_lost, "the process is ending: its Devices were closed after main()");
   if (abandoned()) {
     return Error(Errc::device_lost,
                  "this process was forked from the one that opened the Device; fork before opening one, or exec");
@@ -220,23 +223,38 @@ Error Context::usable() const {
   return Error(Errc::device_lost, "the device was lost earlier; open a new Device", VK_ERROR_DEVICE_LOST);
 }
 
+void Context::save_cache_if_wanted() noexcept {
+  if (!save_on_close_ || lost_ || pipelines_.created == pipelines_saved_) return;
+  try {
+    if (Error e = save_cache()) instance_->report(Severity::info, e.message);
+  } catch (const std::bad_alloc&) {
+    // A cache that is not saved costs the next run time, and nobody is left to be told.
+  }
+}
+
+void Context::end() noexcept {
+  if (abandoned()) return;
+  save_cache_if_wanted();
+  abandoned_ = true;
+  // Done or not, nothing can follow.
+  static_cast<void>(queue_.drain());
+}
+
 Context::~Context() {
-  abandoned_ = abandoned() || (queue_.handle() != VK_NULL_HANDLE && !queue_.drain());
+  at_exit_.forget();
+  const bool stuck = !abandoned() && queue_.handle() != VK_NULL_HANDLE && !queue_.drain();
+  abandoned_ = abandoned() || stuck;
   if (abandoned_) {
     device_.abandon();
     instance_->abandon();
   }
   memory_.close(abandoned_);
+  if (!abandoned_) save_cache_if_wanted();
+  if (!stuck) return;
   try {
-    if (abandoned_) {
-      if (fork_generation_ == fork_generation()) {
-        instance_->report(Severity::error, "the driver cannot say whether work is in flight: the device stays open");
-      }
-    } else if (save_on_close_ && !lost_ && pipelines_.created != pipelines_saved_) {
-      if (Error e = save_cache()) instance_->report(Severity::info, e.message);
-    }
+    instance_->report(Severity::error, "the driver cannot say whether work is in flight: the device stays open");
   } catch (const std::bad_alloc&) {
-    // A cache that is not saved costs the next run time, and nobody is left to be told.
+    // Nobody can be told.
   }
 }
 

@@ -1,6 +1,7 @@
 // An open VkDevice: what every other Vulkan object belongs to. Objects of it keep it alive.
 #pragma once
 
+#include "vk/at_exit.hpp"
 #include "vk/fork.hpp"
 #include "vk/handle.hpp"
 #include "vk/loader.hpp"
@@ -92,11 +93,20 @@ class Context : public std::enable_shared_from_this<Context> {
     return result;
   }
   bool lost() const noexcept { return lost_; }
-  /// Why the device can do nothing any more, if so: it is lost, or this is a forked process.
+  /// Why the device can do nothing any more, if so: it is lost, this is a forked process, or the process is ending.
   Error usable() const;
-  /// Nothing of the device may be touched, not even to destroy it: this is a forked process, or the driver cannot say
-  /// whether work is still in flight.
+  /// Nothing of the device may be touched, not even to destroy it: this is a forked process, the process is ending, or
+  /// the driver cannot say whether work is still in flight.
   bool abandoned() const noexcept { return abandoned_ || fork_generation_ != fork_generation(); }
+
+  /// The process is ending: waits for work in flight and saves the cache. Afterwards the device is abandoned, because
+  /// the driver's own globals go next.
+  void end() noexcept;
+  /// Work has been waited for: drivers have by now made whatever they make when they first run something.
+  void work_done() const noexcept {
+    const std::uint64_t created = pipelines_.created;
+    if (ran_pipelines_.exchange(created, std::memory_order_relaxed) != created) AtExit::renew();
+  }
 
   /// Debug names exist while validation is on.
   void set_name(VkObjectType type, std::uint64_t object, const char* name) const;
@@ -107,10 +117,11 @@ class Context : public std::enable_shared_from_this<Context> {
   Error create_device(bool addresses);
   Error start(VkQueue queue, bool addresses);
   Error open_cache(const PipelineCacheOptions& options);
+  void save_cache_if_wanted() noexcept;
 
   const std::uint32_t fork_generation_ = fork_generation();
   mutable std::atomic<bool> lost_{false};
-  bool abandoned_ = false;  // set when the Context goes
+  std::atomic<bool> abandoned_{false};  // the process ends, or the Context goes
   DeviceOptions options_;
   std::shared_ptr<Instance> instance_;
   PhysicalDevice physical_;
@@ -124,6 +135,8 @@ class Context : public std::enable_shared_from_this<Context> {
   PipelineCacheStatus cache_status_;
   std::atomic<std::uint64_t> pipelines_saved_{0};
   bool save_on_close_ = false;
+  mutable std::atomic<std::uint64_t> ran_pipelines_{0};
+  AtExit at_exit_{*this};  // gone before everything else
 };
 
 }  // namespace brontes::vk

@@ -74,7 +74,10 @@ VkResult Queue::await(std::uint64_t value, std::uint64_t nanoseconds) const noex
   info.pSemaphores = &semaphore;
   info.pValues = &value;
   const VkResult result = context_.note(context_.vk().vkWaitSemaphores(context_.device(), &info, nanoseconds));
-  if (result == VK_SUCCESS) raise(reached_, value);
+  if (result == VK_SUCCESS) {
+    raise(reached_, value);
+    context_.work_done();
+  }
   return result;
 }
 
