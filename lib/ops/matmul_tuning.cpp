@@ -134,7 +134,9 @@ std::vector<MatmulForce> every_variant(Layout layout) {
   }
 }
 
-std::uint64_t variants_fingerprint() {
+namespace {
+
+std::uint64_t hash_variants() {
   Hash hash;
   KernelSet known;
   // Devices large enough for every variant, and different where traits decide on constants.
@@ -154,6 +156,14 @@ std::uint64_t variants_fingerprint() {
     }
   }
   return hash.value();
+}
+
+}  // namespace
+
+std::uint64_t variants_fingerprint() {
+  // Plans every variant, and is the same for the life of the library.
+  static const std::uint64_t fingerprint = hash_variants();
+  return fingerprint;
 }
 
 std::vector<std::uint8_t> serialize(const Tuning& tuning) {
@@ -213,9 +223,9 @@ Result<Tuning> parse_tuning(Span<const std::uint8_t> bytes) {
     t.choice.variant = reader.byte();
     t.gain = std::bit_cast<float>(static_cast<std::uint32_t>(reader.integer(4)));
     t.layout = static_cast<Layout>(layout);
-    const bool good = t.m != 0 && t.k != 0 && t.n != 0 && layout <= static_cast<std::uint8_t>(Layout::nk) &&
-                      std::strcmp(to_string(t.type), "unknown") != 0 && exists(t.choice, t.layout) && t.gain >= 1 &&
-                      t.gain <= 1e6f;
+    const bool stored = t.type <= DType::q4_0;  // what weights can be
+    const bool good = t.m != 0 && t.k != 0 && t.n != 0 && layout <= static_cast<std::uint8_t>(Layout::nk) && stored &&
+                      exists(t.choice, t.layout) && t.gain >= 1 && t.gain <= 1e6f;
     if (!good) return damaged("a measurement of nothing this library knows");
   }
   return tuning;
