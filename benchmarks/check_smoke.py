@@ -6,6 +6,7 @@ Says nothing about how fast anything is.
 
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -56,9 +57,30 @@ with tempfile.TemporaryDirectory() as folder:
     except (OSError, ValueError) as error:
         sys.exit(f"check_smoke: no JSON: {error}")
 
+    # Ctrl-C: what is done is kept, and the file is whole.
+    cut = pathlib.Path(folder) / "cut.json"
+    cut.write_text("as before", encoding="utf-8")
+    child = subprocess.Popen([program, "--json", str(cut), "elementwise", "matmul"], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+    for line in child.stdout:
+        if line.startswith("elementwise/"):
+            break
+    expect(cut.read_text(encoding="utf-8") == "as before", "the file is touched before the run is over")
+    child.send_signal(signal.SIGINT)
+    child.stdout.read()
+    expect(child.wait() == 130, f"interrupted: exit status {child.returncode}, expected 130")
+    kept = json.loads(cut.read_text(encoding="utf-8"))
+    expect(kept["complete"] is False and kept["cases"], "an interrupted run does not keep what is done")
+    expect([p.name for p in pathlib.Path(folder).iterdir() if p.suffix == ".part"] == [], "a file was left behind")
+
+    piped = run("--quick", "--filter", "^dispatch/tiny-ops/", "--json", "-")
+    expect(json.loads(piped.stdout)["complete"] is True, "--json - does not write JSON to stdout")
+    expect("dispatch/tiny-ops" in piped.stderr, "--json - lacks the table on stderr")
+
+expect(report["complete"] is True and report["date"].endswith("Z"), "no date, or not complete")
 expect(report["format"] == 1, "another format version")
 for part, keys in {"device": ("name", "driver", "cpu_driver", "uuid"), "build": ("type", "compiler"),
-                   "machine": ("cpus", "simd", "load"), "openblas": ("available", "core")}.items():
+                   "machine": ("cpu", "cpus", "simd", "load"), "openblas": ("available", "core")}.items():
     for key in keys:
         expect(key in report[part], f"{part} lacks {key}")
 expect(report["failed"] == [], f"failed: {report['failed']}")

@@ -54,6 +54,16 @@ const char* to_string(Simd simd) noexcept {
 
 unsigned cpu_count() { return std::max(1u, std::thread::hardware_concurrency()); }
 
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const std::size_t at = line.find_first_not_of(" \t", line.find(':') + 1);
+    return at == std::string::npos ? "" : line.substr(at);
+  }
+  return {};
+}
+
 double load_average() {
   double load = 0;
   return getloadavg(&load, 1) == 1 ? load : -1;

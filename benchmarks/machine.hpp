@@ -10,6 +10,9 @@ enum class Simd { other, avx2, avx512 };
 Simd simd();
 const char* to_string(Simd simd) noexcept;
 
+/// The name of the CPU as the system has it; empty where it does not tell.
+std::string cpu_name();
+
 /// Logical CPUs, at least 1.
 unsigned cpu_count();
 

@@ -1,8 +1,10 @@
 // brontes-bench: see options.cpp for its arguments and docs/benchmarking.md for the rest.
 #include "blas.hpp"
+#include "interrupt.hpp"
 #include "machine.hpp"
 #include "measure.hpp"
 #include "options.hpp"
+#include "output_file.hpp"
 #include "report.hpp"
 #include "suite.hpp"
 #include "support.hpp"
@@ -10,8 +12,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
-#include <fstream>
 #include <iostream>
 #include <regex>
 #include <string>
@@ -89,8 +91,16 @@ bool environment_says(const char* name, std::string_view part) {
 // Off unless asked for by name: a build whose default is on should still be measured without.
 bool validation_wanted() { return environment_says("BRONTES_VALIDATION", "1"); }
 
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  char text[32] = "";
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  return text;
+}
+
 Provenance provenance_of(const brontes::Device& device, const Blas& blas, const Options& options) {
   Provenance p;
+  p.date = now_utc();
   p.device = device.info();
   p.build_type = BRONTES_BUILD_TYPE;
   p.compiler = BRONTES_COMPILER;
@@ -101,6 +111,7 @@ Provenance provenance_of(const brontes::Device& device, const Blas& blas, const 
                  environment_says("VK_LOADER_LAYERS_ENABLE", "validation");
   p.quick = options.quick;
   p.filter = options.filter;
+  p.cpu = cpu_name();
   p.cpus = cpu_count();
   p.simd = to_string(simd());
   p.load = load_average();
@@ -121,19 +132,21 @@ Provenance provenance_of(const brontes::Device& device, const Blas& blas, const 
 
 // Runs everything; whether all of it went well.
 bool run(const std::vector<SelectedSuite>& suites, const Environment& environment, const Effort& effort,
-         std::vector<GroupResult>& results) {
+         std::ostream& text, std::vector<GroupResult>& results) {
   bool good = true;
   for (const SelectedSuite& suite : suites) {
-    print_suite(std::cout, suite.name);
+    if (tool::interrupted()) break;
+    print_suite(text, suite.name);
     std::vector<Ratio> ratios;
     for (const Selected& selected : suite.groups) {
       GroupResult result = measure(suite.name, selected.group, selected.wanted, environment, effort);
-      print_group(std::cout, result);
+      if (result.interrupted) break;
+      print_group(text, result);
       good = good && result.failed.empty();
       ratios.insert(ratios.end(), result.ratios.begin(), result.ratios.end());
       results.push_back(std::move(result));
     }
-    print_ratios(std::cout, suite.name, ratios);
+    print_ratios(text, suite.name, ratios);
   }
   return good;
 }
@@ -165,14 +178,14 @@ int bench_main(const std::vector<std::string>& arguments) {
   }
 
   // Before the work, so that a bad path does not cost a long run.
-  std::ofstream json;
-  if (!options.json.empty()) {
-    json.open(options.json);
-    if (!json) {
-      std::cerr << "brontes-bench: cannot write " << options.json << "\n";
-      return exit_usage;
-    }
+  tool::OutputFile json;
+  if (!options.json.empty() && !json.open(options.json)) {
+    std::cerr << "brontes-bench: cannot write " << options.json << "\n";
+    return exit_usage;
   }
+  // The table makes way for JSON on stdout.
+  std::ostream& text = options.json == "-" ? std::cerr : std::cout;
+  tool::watch_interrupts();
 
   // What Mesa compiled in an earlier run would make the cold cases warm.
   setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);
@@ -180,10 +193,10 @@ int bench_main(const std::vector<std::string>& arguments) {
   std::atomic<int> complaints{0};
   brontes::DeviceOptions device_options;
   device_options.validation = validation_wanted() ? brontes::Toggle::on : brontes::Toggle::off;
-  device_options.on_message = [&](brontes::Severity severity, const std::string& text) {
+  device_options.on_message = [&](brontes::Severity severity, const std::string& message) {
     if (severity == brontes::Severity::info) return;
     ++complaints;
-    std::cerr << text << "\n";
+    std::cerr << message << "\n";
   };
   // Leaves nothing behind, and pipelines are made before anything is timed.
   device_options.pipeline_cache.enabled = false;
@@ -193,21 +206,26 @@ int bench_main(const std::vector<std::string>& arguments) {
     return exit_failed;
   }
 
-  const Provenance provenance = provenance_of(*device, blas, options);
-  print_header(std::cout, provenance);
+  Provenance provenance = provenance_of(*device, blas, options);
+  print_header(text, provenance);
   Effort effort;
   if (options.quick) effort = {3, 1, 0.002, 0.2};
   if (options.budget > 0) effort.budget = options.budget;
   std::vector<GroupResult> results;
-  const bool good = run(suites, {*device, blas}, effort, results);
+  const bool good = run(suites, {*device, blas}, effort, text, results);
+  provenance.interrupted = tool::interrupted();
 
   if (json.is_open()) {
-    write_json(json, provenance, results);
-    json.close();
-    if (!json) {
+    write_json(json.stream(), provenance, results);
+    if (!json.commit()) {
       std::cerr << "brontes-bench: could not write all of " << options.json << "\n";
       return exit_failed;
     }
+  }
+  if (provenance.interrupted) {
+    std::cerr << "brontes-bench: interrupted; " << results.size() << " groups of cases are done"
+              << (json.is_open() ? " and saved\n" : "\n");
+    return tool::exit_interrupted;
   }
   if (!good) std::cerr << "brontes-bench: some cases failed\n";
   if (complaints != 0) std::cerr << "brontes-bench: " << complaints << " validation messages\n";

@@ -1,6 +1,7 @@
 #define ANKERL_NANOBENCH_IMPLEMENT
 #include <nanobench.h>
 
+#include "interrupt.hpp"
 #include "machine.hpp"
 #include "measure.hpp"
 #include "support.hpp"
@@ -120,6 +121,7 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
   std::vector<Running> running;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!wanted[i]) continue;
+    if (tool::interrupted()) break;
     const std::string name = group.name + "/" + group.variants[i];
     if (!cases[i].unavailable.empty()) {
       out.skipped.push_back({name, cases[i].unavailable});
@@ -146,6 +148,7 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
   try {
     int rounds = 0;
     for (Running& r : running) {
+      if (tool::interrupted()) break;
       calibrate(r, effort);
       rounds = std::max(rounds, r.epochs);
     }
@@ -155,12 +158,18 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
         Running& r = running[round % 2 == 0 ? turn : running.size() - 1 - turn];
         // A case with fewer epochs spreads them over all rounds.
         if (round * r.epochs / rounds == (round + 1) * r.epochs / rounds) continue;
+        if (tool::interrupted()) break;
         warm_up(r, effort);
         r.result.samples.push_back(epoch(r));
       }
     }
   } catch (const std::exception& e) {
     out.failed.push_back({group.name, e.what()});
+    return out;
+  }
+
+  if (tool::interrupted()) {
+    out.interrupted = true;
     return out;
   }
 

@@ -51,9 +51,11 @@ struct GroupResult {
   std::vector<Ratio> ratios;
   std::vector<Remark> skipped;
   std::vector<Remark> failed;  // a wrong result, or an error
+  bool interrupted = false;    // before it was done: there are no measurements
 };
 
-/// Checks and times the cases of a group for which `wanted` holds, by their index in Group::variants.
+/// Checks and times the cases of a group for which `wanted` holds, by their index in Group::variants. Ends early when
+/// the program is interrupted.
 GroupResult measure(const std::string& suite, const Group& group, const std::vector<bool>& wanted,
                     const Environment& environment, const Effort& effort);
 

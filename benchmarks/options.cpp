@@ -16,13 +16,16 @@ const char usage_text[] =
     "before they are timed. Comparisons are ratios of this very run. Without a SUITE (chain, ops, ...) it runs all.\n"
     "\n"
     "  --filter REGEX    only the cases whose names match, e.g. 'chain/.*/1000/'\n"
-    "  --json FILE       also write everything to FILE\n"
+    "  --json FILE       also write everything to FILE; - is stdout, and the table then goes to stderr\n"
     "  --budget SECONDS  roughly how long one case may take; slow ones get fewer epochs (default 4)\n"
     "  --quick           small sizes and few epochs: does it work, not how fast\n"
     "  --list            print the names of the cases and stop\n"
     "  --help            print this and stop\n"
     "\n"
-    "Exit status: 0; 1 when a case failed, gave a wrong result, or no device was found; 2 for bad arguments.\n";
+    "Ctrl-C ends the run after the current iteration and keeps what is done.\n"
+    "\n"
+    "Exit status: 0; 1 when a case failed, gave a wrong result, or no device was found; 2 for bad arguments; 130 when\n"
+    "interrupted.\n";
 
 std::string parse(const std::vector<std::string>& arguments, Options& options) {
   const tool::Parsed parsed =

@@ -55,7 +55,8 @@ void print_header(std::ostream& out, const Provenance& p) {
   out << "device    " << p.device.name << " (" << brontes::to_string(p.device.type) << ")\n"
       << "driver    " << p.device.driver << "\n"
       << "build     " << p.build_type << ", " << p.compiler << "\n"
-      << "machine   " << p.cpus << " CPUs, " << p.simd << ", load " << format("%.2f", p.load) << "\n"
+      << "machine   " << (p.cpu.empty() ? "" : p.cpu + ", ") << p.cpus << " CPUs, " << p.simd << ", load "
+      << format("%.2f", p.load) << "\n"
       << "openblas  ";
   if (p.openblas_unavailable.empty()) {
     out << p.openblas_core << " kernels, " << p.openblas_threads << " threads\n";
@@ -105,6 +106,8 @@ void write_json(std::ostream& out, const Provenance& p, const std::vector<GroupR
   json.begin(nullptr, '{');
   json.put("format", 1u);
   json.put("brontes", brontes::version());
+  json.put("date", p.date);
+  json.put("complete", !p.interrupted);
 
   json.begin("device", '{');
   json.put("name", p.device.name);
@@ -128,6 +131,7 @@ void write_json(std::ostream& out, const Provenance& p, const std::vector<GroupR
   json.end('}');
 
   json.begin("machine", '{');
+  json.put("cpu", p.cpu);
   json.put("cpus", p.cpus);
   json.put("simd", p.simd);
   json.put("load", p.load);

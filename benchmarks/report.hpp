@@ -16,9 +16,12 @@ class Blas;
 /// Where numbers come from; without it they mean nothing.
 struct Provenance {
   brontes::DeviceInfo device;
+  std::string date;  // UTC, ISO 8601: when the run began
+  bool interrupted = false;
   std::string build_type, compiler;
   bool assertions = false, validation = false, quick = false;
   std::string filter;
+  std::string cpu;
   unsigned cpus = 0;
   std::string simd;
   double load = 0;  // at the start; negative where unknown

@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "interrupt.hpp"
 #include "terminal.hpp"
 
 #include <brontes/tuning.hpp>
@@ -65,7 +66,7 @@ const char* const tune_help =
     "\n"
     "Measures which kernel multiplies matrices fastest on this device, over a grid of shapes, and remembers\n"
     "where something is clearly faster than the default. Programs use it from their next Device::open() on.\n"
-    "Let the machine do nothing else meanwhile. Interrupting it saves nothing.\n"
+    "Let the machine do nothing else meanwhile. Ctrl-C ends it early: what was measured by then is saved.\n"
     "\n"
     "  --quick         a few shapes only, in at most a minute\n"
     "  --seconds N     stop after this time, 300 unless told; what was measured by then counts\n"
@@ -98,10 +99,11 @@ int tune(const Arguments& arguments) {
   print_device(device->info());
   std::fflush(stdout);
 
+  watch_interrupts();
   ProgressBar bar;
   options.on_progress = [&](const brontes::TuneProgress& progress) {
     bar.draw(progress);
-    return true;
+    return !interrupted();
   };
   const auto tuned = brontes::tune_matmul(*device, options);
   bar.clear();
@@ -114,7 +116,7 @@ int tune(const Arguments& arguments) {
     return failure;
   }
   std::printf("Saved to %s\n", tuned->path.c_str());
-  return success;
+  return tuned->stopped ? exit_interrupted : success;
 }
 
 }  // namespace tool
