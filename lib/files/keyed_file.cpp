@@ -191,21 +191,44 @@ std::string absolute_from_environment(const char* variable) {
   return value;
 }
 
+/// Where the system keeps caches of the user. Empty, with the reason, where there is no such place.
+std::string user_cache(std::string& reason) {
+#if defined(__ANDROID__)
+  // Only the app knows its directory (Context.getCacheDir()), and HOME is nobody's.
+  reason = "an Android app gives the path itself";
+  return {};
+#elif defined(_WIN32)
+  std::string local = absolute_from_environment("LOCALAPPDATA");
+  if (local.empty()) reason = "LOCALAPPDATA is no absolute path";
+  return local;
+#else
+  std::string base = absolute_from_environment("XDG_CACHE_HOME");
+  if (!base.empty()) return base;
+  const std::string home = absolute_from_environment("HOME");
+  // A home directory is not ours to create: service users have one like /nonexistent on purpose.
+  std::error_code ignored;
+  if (home.empty() || !std::filesystem::is_directory(home, ignored)) {
+    reason = "XDG_CACHE_HOME is no absolute path and HOME no directory";
+    return {};
+  }
+#  if defined(__APPLE__)
+  return home + "/Library/Caches";
+#  else
+  return home + "/.cache";
+#  endif
+#endif
+}
+
 std::string find_default_path(const FileKind& kind, const FileIdentity& identity, std::string& note) {
   if (util::secure_execution()) {
     note = std::string(kind.name) + " off: the process has rights that its user lacks";
     return {};
   }
-  std::string base = absolute_from_environment("XDG_CACHE_HOME");
+  std::string reason;
+  const std::string base = user_cache(reason);
   if (base.empty()) {
-    const std::string home = absolute_from_environment("HOME");
-    // A home directory is not ours to create: service users have one like /nonexistent on purpose.
-    std::error_code ignored;
-    if (home.empty() || !std::filesystem::is_directory(home, ignored)) {
-      note = std::string(kind.name) + " off: XDG_CACHE_HOME is no absolute path and HOME no directory";
-      return {};
-    }
-    base = home + "/.cache";
+    note = std::string(kind.name) + " off: " + reason;
+    return {};
   }
   return base + "/brontes/" + kind.stem + "-" + util::hex(identity.vendor_id, 4) + "-" +
          util::hex(identity.device_id, 4) + "-" + std::to_string(identity.driver_id) + "-" +

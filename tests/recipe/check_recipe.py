@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 # What the library and its cases are built from.
-COPIED = ["kernels", "lib", "tools", "tests", "examples", "subprojects", "meson.build", "meson_options.txt"]
+COPIED = ["kernels", "lib", "tools", "tests", "examples", "packaging", "subprojects", "meson.build", "meson_options.txt"]
 SNIPPET = re.compile(r"\*\*\d\. [^\n]*\*\*[^`]*`([^`]+)`.*?^```[a-z]+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

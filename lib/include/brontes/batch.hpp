@@ -454,7 +454,7 @@ class BRONTES_API Batch {
 
  private:
   friend struct OpAccess;
-  struct State;
+  struct BRONTES_LOCAL State;
   std::unique_ptr<State> state_;
 };
 

@@ -158,7 +158,7 @@ class BRONTES_API Kernel {
 
  private:
   friend struct KernelAccessor;
-  struct State;
+  struct BRONTES_LOCAL State;
   explicit Kernel(std::shared_ptr<const State> state) noexcept;
   std::shared_ptr<const State> state_;
 };

@@ -145,7 +145,7 @@ class BRONTES_API MatmulCache {
   BatchStats stats() const;
 
  private:
-  struct State;
+  struct BRONTES_LOCAL State;
   std::unique_ptr<State> state_;
 };
 

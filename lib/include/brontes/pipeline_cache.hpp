@@ -27,9 +27,9 @@ namespace brontes {
 struct PipelineCacheOptions {
   /// False: neither read nor written.
   bool enabled = true;
-  /// The file to use. Empty: one file per device and driver in $XDG_CACHE_HOME/brontes, or
-  /// ~/.cache/brontes; where neither variable names a directory, or the program runs set-uid or set-gid,
-  /// the cache is off, with a note.
+  /// The file to use. Empty: one file per device and driver in $XDG_CACHE_HOME/brontes, or ~/.cache/brontes (macOS:
+  /// ~/Library/Caches/brontes; Windows: %LOCALAPPDATA%/brontes; Android: none). Where no variable names a directory, or
+  /// the program runs set-uid or set-gid, the cache is off, with a note.
   std::string path;
   /// Save when the Device is destroyed, if pipelines were created since the last save.
   bool save_on_close = true;
