@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The shared library exports namespace brontes and nothing else, and does not link to libvulkan.
+"""The shared library exports namespace brontes, the C functions brontes_* and nothing else, and does not link to libvulkan.
 
 Usage: check_symbols.py LIBBRONTES.SO
 """
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 # What belongs to brontes: its functions, and the type information of its classes.
-OURS = re.compile(r"^((vtable|typeinfo|typeinfo name|guard variable|VTT) for )?brontes::")
+OURS = re.compile(r"^brontes_[a-z0-9_]+$|^((vtable|typeinfo|typeinfo name|guard variable|VTT) for )?brontes::")
 
 
 def tool(*command):
