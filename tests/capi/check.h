@@ -66,6 +66,7 @@ int has_i32(brontes_batch* batch, brontes_tensor x, const int32_t* expected, siz
 
 /* The tests, by file. */
 void errors_tests(void);
+void guide_tests(void);
 void ops_tests(void);
 void resources_tests(void);
 void running_tests(void);

@@ -78,6 +78,7 @@ int main(void) {
   running_tests();
   structs_tests();
   vulkan_tests();
+  guide_tests();
 
   brontes_device_destroy(device);
   CHECK(messages == 0);
