@@ -73,7 +73,8 @@ brontes_status read(const char* call, const brontes_batch* batch, brontes_tensor
 
 brontes_status brontes_batch_create(const brontes_device* device, const brontes_batch_options* options,
                                     brontes_batch** batch, brontes_error* error) {
-  return make(__func__, batch, error, [&, call = __func__](brontes_batch*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, batch, error, [&](brontes_batch*& out) -> Error {
     if (Error e = check(call, device, "device")) return e;
     brontes_batch_options given;
     if (Error e = BRONTES_STRUCT(call, brontes_batch_options, options, given)) return e;
@@ -115,7 +116,8 @@ brontes_status brontes_batch_submit(brontes_batch* batch, brontes_submission** s
 }
 
 brontes_status brontes_batch_compile(brontes_batch* batch, brontes_program** program, brontes_error* error) {
-  return make(__func__, program, error, [&, call = __func__](brontes_program*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, program, error, [&](brontes_program*& out) -> Error {
     if (Error e = check(call, batch, "batch")) return e;
     if (batch->error) return batch->error;
     auto compiled = batch->batch.compile();
@@ -170,14 +172,15 @@ size_t brontes_batch_num_operations(const brontes_batch* batch) {
 size_t brontes_batch_num_buffers(const brontes_batch* batch) { return is(batch) ? batch->batch.num_buffers() : 0; }
 
 brontes_status brontes_batch_get_stats(const brontes_batch* batch, brontes_batch_stats* stats, brontes_error* error) {
-  return with_batch(__func__, batch, error, [&, call = __func__] {
-    return BRONTES_RESULT(call, brontes_batch_stats, to_c(batch->batch.stats()), stats);
-  });
+  const char* const call = __func__;
+  return with_batch(call, batch, error,
+                    [&] { return BRONTES_RESULT(call, brontes_batch_stats, to_c(batch->batch.stats()), stats); });
 }
 
 brontes_status brontes_batch_dump(const brontes_batch* batch, brontes_dump_format format, brontes_dump_stage stage,
                                   char** text, brontes_error* error) {
-  return make(__func__, text, error, [&, call = __func__](char*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, text, error, [&](char*& out) -> Error {
     if (Error e = check(call, batch, "batch")) return e;
     DumpFormat as{};
     DumpStage of{};

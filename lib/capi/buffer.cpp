@@ -40,7 +40,8 @@ brontes_status read(const char* call, const brontes_buffer* buffer, T* out, std:
 
 brontes_status brontes_buffer_create(const brontes_device* device, const uint64_t* dims, size_t rank,
                                      brontes_dtype dtype, brontes_buffer** buffer, brontes_error* error) {
-  return make(__func__, buffer, error, [&, call = __func__](brontes_buffer*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, buffer, error, [&](brontes_buffer*& out) -> Error {
     if (Error e = check(call, device, "device")) return e;
     Shape shape;
     if (Error e = shape_of(call, dims, rank, shape)) return e;

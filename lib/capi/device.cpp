@@ -76,7 +76,8 @@ Error device_options(const char* call, const brontes_device_options* given, Devi
 
 brontes_status brontes_device_open(const brontes_device_options* options, brontes_device** device,
                                    brontes_error* error) {
-  return make(__func__, device, error, [&, call = __func__](brontes_device*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, device, error, [&](brontes_device*& out) -> Error {
     DeviceOptions opening;
     if (Error e = device_options(call, options, opening)) return e;
     return wrap(Device::open(opening), out);
@@ -86,7 +87,8 @@ brontes_status brontes_device_open(const brontes_device_options* options, bronte
 void brontes_device_destroy(brontes_device* device) { destroy(device); }
 
 brontes_status brontes_device_get_info(const brontes_device* device, brontes_device_info* info, brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, device, "device")) return e;
     return BRONTES_RESULT(call, brontes_device_info, describe(device->device.info()), info);
   });
@@ -94,7 +96,8 @@ brontes_status brontes_device_get_info(const brontes_device* device, brontes_dev
 
 brontes_status brontes_device_get_stats(const brontes_device* device, brontes_device_stats* stats,
                                         brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, device, "device")) return e;
     const DeviceStats now = device->device.stats();
     brontes_device_stats counts{};
@@ -118,7 +121,8 @@ size_t brontes_device_list_count(const brontes_device_list* list) { return is(li
 
 brontes_status brontes_device_list_get_info(const brontes_device_list* list, size_t index, brontes_device_info* info,
                                             brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, list, "device list")) return e;
     if (index >= list->devices.size()) {
       return Error(Errc::invalid_argument, std::string(call) + ": device " + std::to_string(index) + " of " +
@@ -131,7 +135,8 @@ brontes_status brontes_device_list_get_info(const brontes_device_list* list, siz
 brontes_status brontes_device_get_pipeline_cache(const brontes_device* device, brontes_pipeline_cache_state* state,
                                                  uint64_t* bytes_loaded, char** path, char** note,
                                                  brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, device, "device")) return e;
     const PipelineCacheStatus status = device->device.pipeline_cache();
     copy_texts(status.path, path, status.note, note);
@@ -142,7 +147,8 @@ brontes_status brontes_device_get_pipeline_cache(const brontes_device* device, b
 }
 
 brontes_status brontes_device_save_pipeline_cache(const brontes_device* device, brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, device, "device")) return e;
     return device->device.save_pipeline_cache();
   });
@@ -150,7 +156,8 @@ brontes_status brontes_device_save_pipeline_cache(const brontes_device* device, 
 
 brontes_status brontes_device_get_tuning(const brontes_device* device, brontes_tuning_state* state, uint64_t* shapes,
                                          uint64_t* changed, char** path, char** note, brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, device, "device")) return e;
     const TuningStatus status = device->device.tuning();
     copy_texts(status.path, path, status.note, note);

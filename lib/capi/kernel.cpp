@@ -37,7 +37,8 @@ Error kernel_options(const char* call, const brontes_kernel_options* given, Kern
 brontes_status brontes_kernel_from_spirv(const brontes_device* device, const uint32_t* words, size_t word_count,
                                          const brontes_kernel_options* options, brontes_kernel** kernel,
                                          brontes_error* error) {
-  return make(__func__, kernel, error, [&, call = __func__](brontes_kernel*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, kernel, error, [&](brontes_kernel*& out) -> Error {
     if (Error e = check(call, device, "device")) return e;
     KernelOptions making;
     if (Error e = kernel_options(call, options, making)) return e;
@@ -48,7 +49,8 @@ brontes_status brontes_kernel_from_spirv(const brontes_device* device, const uin
 void brontes_kernel_destroy(brontes_kernel* kernel) { destroy(kernel); }
 
 brontes_status brontes_kernel_get_info(const brontes_kernel* kernel, brontes_kernel_info* info, brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, kernel, "kernel")) return e;
     const Kernel& of = kernel->kernel;
     const auto size = of.workgroup_size();
@@ -68,7 +70,8 @@ brontes_status brontes_kernel_get_info(const brontes_kernel* kernel, brontes_ker
 
 brontes_status brontes_kernel_get_binding(const brontes_kernel* kernel, size_t index, brontes_kernel_binding* binding,
                                           brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, kernel, "kernel")) return e;
     const auto bindings = kernel->kernel.bindings();
     if (index >= bindings.size()) {
@@ -85,7 +88,8 @@ brontes_status brontes_kernel_get_binding(const brontes_kernel* kernel, size_t i
 
 brontes_status brontes_kernel_groups_for(const brontes_kernel* kernel, uint64_t x, uint64_t y, uint64_t z,
                                          uint32_t groups[3], brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, kernel, "kernel")) return e;
     if (groups == nullptr) return invalid(call, "a null pointer where the groups go");
     const Groups count = kernel->kernel.groups_for(x, y, z);

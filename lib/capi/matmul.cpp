@@ -32,7 +32,8 @@ Error matmul_options(const char* call, const brontes_matmul_options* given, Matm
 brontes_status brontes_explain_matmul(const brontes_device* device, const uint64_t* a_dims, size_t a_rank,
                                       const uint64_t* b_dims, size_t b_rank, const brontes_matmul_options* options,
                                       brontes_matmul_choice* choice, char** reason, brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, device, "device")) return e;
     Shape a;
     Shape b;

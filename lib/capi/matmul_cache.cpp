@@ -36,7 +36,8 @@ Span<const std::byte> stored(const void* data, std::size_t bytes) {
 
 brontes_status brontes_matmul_cache_create(const brontes_device* device, const brontes_matmul_cache_options* options,
                                            brontes_matmul_cache** cache, brontes_error* error) {
-  return make(__func__, cache, error, [&, call = __func__](brontes_matmul_cache*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, cache, error, [&](brontes_matmul_cache*& out) -> Error {
     if (Error e = check(call, device, "device")) return e;
     brontes_matmul_cache_options given;
     if (Error e = BRONTES_STRUCT(call, brontes_matmul_cache_options, options, given)) return e;
@@ -83,14 +84,16 @@ brontes_status brontes_matmul_cache_replace_stored(brontes_matmul_cache* cache, 
 }
 
 brontes_status brontes_matmul_cache_evict(brontes_matmul_cache* cache, const char* name, brontes_error* error) {
-  return named(__func__, cache, name, error, [call = __func__](MatmulCache& from, const char* which) -> Error {
+  const char* const call = __func__;
+  return named(call, cache, name, error, [&](MatmulCache& from, const char* which) -> Error {
     if (from.evict(which)) return {};
     return Error(Errc::not_found, std::string(call) + ": no weight \"" + which + "\"");
   });
 }
 
 brontes_status brontes_matmul_cache_clear(brontes_matmul_cache* cache, brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, cache, "matmul cache")) return e;
     cache->cache.clear();
     return {};
@@ -117,7 +120,8 @@ uint64_t brontes_matmul_cache_weight_bytes(const brontes_matmul_cache* cache) {
 
 brontes_status brontes_matmul_cache_names(const brontes_matmul_cache* cache, char*** names, size_t* count,
                                           brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, cache, "matmul cache")) return e;
     if (names == nullptr || count == nullptr) return invalid(call, "a null pointer where the names go");
     const std::vector<std::string> known = cache->cache.names();
@@ -143,7 +147,8 @@ brontes_status brontes_matmul_cache_names(const brontes_matmul_cache* cache, cha
 
 brontes_status brontes_matmul_cache_get_info(const brontes_matmul_cache* cache, const char* name,
                                              brontes_cached_weight_info* info, brontes_error* error) {
-  return named(__func__, cache, name, error, [&, call = __func__](const MatmulCache& of, const char* which) -> Error {
+  const char* const call = __func__;
+  return named(call, cache, name, error, [&](const MatmulCache& of, const char* which) -> Error {
     const auto found = of.info(which);
     if (!found) return found.error();
     brontes_cached_weight_info to{};
@@ -159,7 +164,8 @@ brontes_status brontes_matmul_cache_get_info(const brontes_matmul_cache* cache, 
 
 brontes_status brontes_matmul_cache_weight(const brontes_matmul_cache* cache, const char* name, brontes_weight** weight,
                                            brontes_error* error) {
-  return make(__func__, weight, error, [&, call = __func__](brontes_weight*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, weight, error, [&](brontes_weight*& out) -> Error {
     if (Error e = check(call, cache, "matmul cache")) return e;
     if (name == nullptr) return null_data(call, "a name");
     return wrap(cache->cache.weight(name), out);
@@ -169,7 +175,8 @@ brontes_status brontes_matmul_cache_weight(const brontes_matmul_cache* cache, co
 brontes_status brontes_matmul_cache_matmul(brontes_matmul_cache* cache, const char* name, const float* input,
                                            size_t input_count, float* output, size_t output_count, uint64_t m,
                                            const brontes_matmul_epilogue* epilogue, brontes_error* error) {
-  return named(__func__, cache, name, error, [&, call = __func__](MatmulCache& with, const char* which) -> Error {
+  const char* const call = __func__;
+  return named(call, cache, name, error, [&](MatmulCache& with, const char* which) -> Error {
     brontes_matmul_epilogue given;
     if (Error e = BRONTES_STRUCT(call, brontes_matmul_epilogue, epilogue, given)) return e;
     MatmulEpilogue after;
@@ -189,7 +196,8 @@ size_t brontes_matmul_cache_program_count(const brontes_matmul_cache* cache) {
 }
 
 brontes_status brontes_matmul_cache_trim(brontes_matmul_cache* cache, brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, cache, "matmul cache")) return e;
     cache->cache.trim();
     return {};
@@ -198,7 +206,8 @@ brontes_status brontes_matmul_cache_trim(brontes_matmul_cache* cache, brontes_er
 
 brontes_status brontes_matmul_cache_get_stats(const brontes_matmul_cache* cache, brontes_batch_stats* stats,
                                               brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, cache, "matmul cache")) return e;
     return BRONTES_RESULT(call, brontes_batch_stats, to_c(cache->cache.stats()), stats);
   });

@@ -56,7 +56,8 @@ brontes_status brontes_program_write_i32(brontes_program* program, brontes_tenso
 
 brontes_status brontes_program_rebind(brontes_program* program, brontes_tensor x, const brontes_buffer* buffer,
                                       brontes_error* error) {
-  return with_tensor(__func__, program, x, error, [&, call = __func__](Program& of, Tensor t) -> Error {
+  const char* const call = __func__;
+  return with_tensor(call, program, x, error, [&](Program& of, Tensor t) -> Error {
     if (Error e = check(call, buffer, "buffer")) return e;
     return of.rebind(t, buffer->buffer);
   });
@@ -65,7 +66,8 @@ brontes_status brontes_program_rebind(brontes_program* program, brontes_tensor x
 brontes_status brontes_program_submit(brontes_program* program, const brontes_submission* after,
                                       brontes_submission** submission, brontes_error* error) {
   if (submission != nullptr) *submission = nullptr;
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, program, "program")) return e;
     if (after != nullptr) {
       if (Error e = check(call, after, "submission")) return e;
@@ -83,7 +85,8 @@ brontes_status brontes_program_submit(brontes_program* program, const brontes_su
 }
 
 brontes_status brontes_program_run(brontes_program* program, brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, program, "program")) return e;
     return program->program.run();
   });
@@ -103,7 +106,8 @@ brontes_status brontes_program_read_i32(const brontes_program* program, brontes_
 
 brontes_status brontes_program_get_stats(const brontes_program* program, brontes_batch_stats* stats,
                                          brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, program, "program")) return e;
     return BRONTES_RESULT(call, brontes_batch_stats, to_c(program->program.stats()), stats);
   });
@@ -111,7 +115,8 @@ brontes_status brontes_program_get_stats(const brontes_program* program, brontes
 
 brontes_status brontes_program_dump(const brontes_program* program, brontes_dump_format format, char** text,
                                     brontes_error* error) {
-  return make(__func__, text, error, [&, call = __func__](char*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, text, error, [&](char*& out) -> Error {
     if (Error e = check(call, program, "program")) return e;
     DumpFormat as{};
     if (Error e = set(as, format, call, "brontes_dump_format")) return e;
@@ -130,7 +135,8 @@ int brontes_submission_ready(const brontes_submission* submission) {
 
 brontes_status brontes_submission_wait(const brontes_submission* submission, uint64_t timeout_ns,
                                        brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, submission, "submission")) return e;
     constexpr auto longest = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
     return submission->submission.wait(

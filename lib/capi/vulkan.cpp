@@ -17,7 +17,8 @@ struct brontes_queue_lock : Handle<Kind::queue_lock> {
 
 brontes_status brontes_vulkan_adopt(const brontes_vulkan_device* external, const brontes_device_options* options,
                                     brontes_device** device, brontes_error* error) {
-  return make(__func__, device, error, [&, call = __func__](brontes_device*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, device, error, [&](brontes_device*& out) -> Error {
     brontes_vulkan_device given;
     if (Error e = BRONTES_STRUCT(call, brontes_vulkan_device, external, given)) return e;
     DeviceOptions opening;
@@ -36,7 +37,8 @@ brontes_status brontes_vulkan_adopt(const brontes_vulkan_device* external, const
 
 brontes_status brontes_vulkan_get_handles(const brontes_device* device, brontes_vulkan_device* handles,
                                           brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, device, "device")) return e;
     const vulkan::Handles of = vulkan::handles(device->device);
     brontes_vulkan_device to{};
@@ -52,7 +54,8 @@ brontes_status brontes_vulkan_get_handles(const brontes_device* device, brontes_
 
 brontes_status brontes_vulkan_lock_queue(const brontes_device* device, brontes_queue_lock** lock,
                                          brontes_error* error) {
-  return make(__func__, lock, error, [&, call = __func__](brontes_queue_lock*& out) -> Error {
+  const char* const call = __func__;
+  return make(call, lock, error, [&](brontes_queue_lock*& out) -> Error {
     if (Error e = check(call, device, "device")) return e;
     out = new brontes_queue_lock(vulkan::lock_queue(device->device));
     return {};
@@ -63,7 +66,8 @@ void brontes_vulkan_unlock_queue(brontes_queue_lock* lock) { destroy(lock); }
 
 brontes_status brontes_vulkan_buffer_region(const brontes_buffer* buffer, brontes_vulkan_region* region,
                                             brontes_error* error) {
-  return guarded(__func__, error, [&, call = __func__]() -> Error {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, buffer, "buffer")) return e;
     const vulkan::BufferRegion of = vulkan::region(buffer->buffer);
     brontes_vulkan_region to{};
