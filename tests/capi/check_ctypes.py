@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Uses the shared library from Python through ctypes, with nothing but the standard library.
+"""Uses the shared library from Python through ctypes, with nothing but the standard library, and unloads it
+afterwards.
 
 Usage: check_ctypes.py LIBBRONTES.SO
 """
 
+import _ctypes
 import ctypes
+import pathlib
 import sys
 from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 
@@ -86,6 +89,19 @@ def expect(what, got, wanted):
         sys.exit(f"{what}: {list(got)} instead of {list(wanted)}")
 
 
+def check_unloaded(handle, path):
+    """Nothing keeps the library: no storage per thread with a destructor, no symbol that is unique in the process."""
+    path = str(pathlib.Path(path).resolve())
+    maps = pathlib.Path("/proc/self/maps")
+    if not maps.exists():
+        return
+    if path not in maps.read_text():
+        sys.exit(f"{path} is not loaded")
+    _ctypes.dlclose(handle)
+    if path in maps.read_text():
+        sys.exit(f"{path} is still loaded after dlclose()")
+
+
 def main() -> int:
     brontes = Library(sys.argv[1])
     device, batch, program = c_void_p(), c_void_p(), c_void_p()
@@ -135,7 +151,9 @@ def main() -> int:
         expect(f"frame {frame}", y, [2 * frame + .5, .5, 2.5, 4.5])
     brontes.program_destroy(program)
     brontes.device_destroy(device)
-    print(f"brontes {brontes.library.brontes_version().decode()} through ctypes: all right")
+    version = brontes.library.brontes_version().decode()
+    check_unloaded(brontes.library._handle, sys.argv[1])
+    print(f"brontes {version} through ctypes: all right")
     return 0
 
 

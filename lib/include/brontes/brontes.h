@@ -89,7 +89,7 @@ enum {
   /* Tensors. */
   BRONTES_ERROR_INVALID_TENSOR = 10, /**< BRONTES_NO_TENSOR: what an op that failed has returned */
   BRONTES_ERROR_FOREIGN_TENSOR = 11, /**< a tensor of another batch */
-  BRONTES_ERROR_STALE_TENSOR = 12,   /**< a tensor from before brontes_batch_reset() */
+  BRONTES_ERROR_STALE_TENSOR = 12,   /**< a tensor from before brontes_batch_reset(); 16 resets later it is foreign */
   BRONTES_ERROR_NOT_EXECUTED = 13,   /**< reading a value whose op has not been executed yet */
   BRONTES_ERROR_NOT_KEPT = 14,       /**< the value was consumed by other ops and not marked with brontes_keep() */
 
