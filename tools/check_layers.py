@@ -24,7 +24,7 @@ class Room(NamedTuple):
 
 # In the order of the flow. `kernels` is what tools/kernelgen.py generates, and elementwise.def.
 ROOMS: Dict[str, Room] = {
-    "include": Room("", vulkan=True),  # the public headers; those without vulkan.hpp in the name do not use it
+    "include": Room("", vulkan=True),  # the public headers; only those of Vulkan use it
     "kernels": Room(""),
     "util": Room(""),
     "files": Room("util"),
@@ -39,6 +39,7 @@ ROOMS: Dict[str, Room] = {
     "engine": Room("kernels util files record plan ops vk", vulkan=True),
     "tune": Room("kernels util record plan ops vk encode submit engine", vulkan=True),
     "api": Room("kernels util spirv weights record plan ops vk encode submit engine tune", vulkan=True),
+    "capi": Room("kernels", vulkan=True),  # over the public headers
 }
 
 # Rooms of lib/ that a program may include besides the public headers and its own.
@@ -127,11 +128,11 @@ def files_below(folder: Path) -> List[Path]:
 
 
 def reaches_vulkan(name: str) -> bool:
-    return name.startswith(("vulkan/", "vk_mem_alloc")) or name == "brontes/vulkan.hpp"
+    return name.startswith(("vulkan/", "vk_mem_alloc")) or name in ("brontes/vulkan.hpp", "brontes/brontes_vulkan.h")
 
 
 def may_reach_vulkan(room: str, source: Path) -> bool:
-    return room != "include" or source.name == "vulkan.hpp"
+    return room != "include" or source.name in ("vulkan.hpp", "brontes_vulkan.h")
 
 
 def main() -> int:

@@ -50,6 +50,14 @@ def with_op(source, steps):
             files[file] = head + indented + "\n" + mark + tail
             if not mark:
                 sys.exit(f"{file} has no line '{before.strip()}', where the declaration would go")
+        elif path.name == "brontes.h":
+            before = "/* --- Recording: outputs"
+            head, mark, tail = path.read_text(encoding="utf-8").partition(before)
+            files[file] = head + snippet + "\n" + mark + tail
+            if not mark:
+                sys.exit(f"{file} has no line '{before}', where the declaration would go")
+        elif path.parts[-2:] == ("capi", "ops.cpp"):
+            files[file] = path.read_text(encoding="utf-8") + "\n" + snippet
         else:
             sys.exit(f"docs/adding-an-op.md: {file} is in the library already")
     return files
@@ -110,8 +118,8 @@ def main():
     text = (arguments.source / "docs" / "adding-an-op.md").read_text(encoding="utf-8")
     rows, _, own_kernel = text.partition("\n## An op with a kernel of its own\n")
     row_steps, steps = snippets(rows), snippets(own_kernel)
-    if len(row_steps) != 3 or len(steps) != 5:
-        sys.exit(f"docs/adding-an-op.md: found {len(row_steps)} and {len(steps)} steps, expected 3 and 5")
+    if len(row_steps) != 4 or len(steps) != 7:
+        sys.exit(f"docs/adding-an-op.md: found {len(row_steps)} and {len(steps)} steps, expected 4 and 7")
     for problem in (problems := check_rows(arguments.source, row_steps)):
         print(problem)
 

@@ -15,7 +15,7 @@ LIST = pathlib.Path(__file__).parent / "exported.txt"
 
 # What belongs to brontes: its functions, the type information of its classes, and the C functions.
 OURS = re.compile(r"^(((vtable|typeinfo|typeinfo name|guard variable|VTT) for )?brontes::|brontes_\w+$)")
-PRIVATE = re.compile(r"\bbrontes::(vk|record|plan|encode|engine|submit|kernels|spirv|files|util|weights|tune)::|::State\b")
+PRIVATE = re.compile(r"\bbrontes::(vk|record|plan|encode|engine|submit|capi|kernels|spirv|files|util|weights|tune)::|::State\b")
 
 
 def tool(*command, text=None):
