@@ -69,6 +69,9 @@ struct TensorAccess {
     return Tensor(owner.serial, owner.generation, id, value.shape, value.dtype);
   }
   static record::ValueId id(const Tensor& x) noexcept { return x.index_; }
+  static bool belongs(const Tensor& x, const TensorOwner& owner) noexcept {
+    return x.valid() && x.serial_ == owner.serial && x.generation_ == owner.generation;
+  }
   /// Why `x` cannot be used by `op`, if so.
   static Error check(const char* op, const Tensor& x, const TensorOwner& owner) {
     if (!x.valid()) {

@@ -98,8 +98,25 @@ struct Batch::State {
       state->fail(state->check_device(op));
     } catch (const std::bad_alloc&) {
       state->fail(no_host_memory(op));
+    } catch (const std::length_error&) {
+      state->fail(no_host_memory(op));
     }
     return {};
+  }
+
+  /// Records several ops as one: if one fails, none of them stays.
+  template <class Call>
+  static Tensor together(State* state, std::initializer_list<Tensor> operands, Call call) {
+    if (state == nullptr) return {};
+    std::array<ValueId, 3> known{};
+    std::size_t count = 0;
+    for (const Tensor& x : operands) {
+      if (TensorAccess::belongs(x, state->owner)) known[count++] = TensorAccess::id(x);
+    }
+    const record::Graph::Mark mark = state->graph.mark({known.data(), count});
+    const Tensor made = call();
+    if (!made.valid()) state->graph.forget_since(mark);
+    return made;
   }
 
   std::shared_ptr<engine::Engine> engine;  // null when the Device had been moved from
@@ -610,12 +627,13 @@ Tensor Batch::min(Tensor x) { BRONTES_REDUCE(min, x); }
 // The sum of ones and zeros is 0 only if there is no one.
 Tensor Batch::any(Tensor x, Axes axes, bool keep_dims) {
   if (x.valid() && x.dtype() != DType::mask) return State::not_a_mask(state_.get(), "any", x);
-  return cast(sum(cast(x, DType::f32), axes, keep_dims), DType::mask);
+  return State::together(state_.get(), {x},
+                         [&] { return cast(sum(cast(x, DType::f32), axes, keep_dims), DType::mask); });
 }
 
 Tensor Batch::all(Tensor x, Axes axes, bool keep_dims) {
   if (x.valid() && x.dtype() != DType::mask) return State::not_a_mask(state_.get(), "all", x);
-  return logical_not(any(logical_not(x), axes, keep_dims));
+  return State::together(state_.get(), {x}, [&] { return logical_not(any(logical_not(x), axes, keep_dims)); });
 }
 
 Tensor Batch::matmul(Tensor a, Tensor b, const MatmulOptions& options) {
@@ -642,15 +660,18 @@ Tensor Batch::linear(Tensor x, Tensor w) {
 }
 
 Tensor Batch::linear(Tensor x, Tensor w, Tensor bias) {
-  const Tensor product = linear(x, w);
-  return State::record(state_.get(), "linear", [&](State& s) -> Tensor {
-    const Shape expected(product.shape()[product.shape().rank() - 1]);
-    if (product.valid() && bias.valid() && bias.shape() != expected) {
-      s.fail(Error(Errc::shape_mismatch, "linear: a bias of " + to_string(bias.shape()) + " for a product of " +
-                                             to_string(product.shape()) + "; expected " + to_string(expected)));
-      return {};
-    }
-    return s.elementwise(ElementwiseOp::add, 0, 0, product, bias);
+  return State::together(state_.get(), {x, w, bias}, [&]() -> Tensor {
+    const Tensor product = linear(x, w);
+    if (!product.valid()) return {};
+    return State::record(state_.get(), "linear", [&](State& s) -> Tensor {
+      const Shape expected(product.shape()[product.shape().rank() - 1]);
+      if (bias.valid() && bias.shape() != expected) {
+        s.fail(Error(Errc::shape_mismatch, "linear: a bias of " + to_string(bias.shape()) + " for a product of " +
+                                               to_string(product.shape()) + "; expected " + to_string(expected)));
+        return {};
+      }
+      return s.elementwise(ElementwiseOp::add, 0, 0, product, bias);
+    });
   });
 }
 

@@ -1,5 +1,8 @@
 #include "api/access.hpp"
 
+#include <cstddef>
+#include <new>
+
 namespace brontes {
 
 const char* to_string(DeviceType type) noexcept {
@@ -48,11 +51,18 @@ Result<std::vector<DeviceInfo>> Device::list() {
   });
 }
 
-const DeviceInfo& Device::info() const noexcept { return engine_->context()->info(); }
+const DeviceInfo& Device::info() const noexcept {
+  if (engine_) return engine_->context()->info();
+  // Never destroyed: nothing runs at the end of the process.
+  alignas(DeviceInfo) static std::byte memory[sizeof(DeviceInfo)];
+  static const DeviceInfo* none = new (memory) DeviceInfo;
+  return *none;
+}
 
 DeviceStats Device::stats() const noexcept {
-  vk::Context& context = *engine_->context();
   DeviceStats stats;
+  if (!engine_) return stats;
+  vk::Context& context = *engine_->context();
   stats.pipelines_created = context.pipelines().created;
   stats.pipelines_requested = context.pipelines().requested;
   stats.submits = context.queue().submits;
@@ -63,16 +73,20 @@ DeviceStats Device::stats() const noexcept {
 }
 
 PipelineCacheStatus Device::pipeline_cache() const {
+  if (!engine_) return {};
   return value_or_empty([&] { return engine_->context()->cache_status(); });
 }
 
 Error Device::save_pipeline_cache() const {
-  return guarded("save_pipeline_cache", [&] { return engine_->context()->save_cache(); });
+  return guarded("save_pipeline_cache", [&]() -> Error {
+    if (!engine_) return Error(Errc::invalid_argument, "save_pipeline_cache: the Device has been moved from");
+    return engine_->context()->save_cache();
+  });
 }
 
 TuningStatus Device::tuning() const {
   // A thread of the parent may have held the lock when the process forked.
-  if (engine_->context()->abandoned()) return {};
+  if (!engine_ || engine_->context()->abandoned()) return {};
   return value_or_empty([&] { return engine_->measurements().status(); });
 }
 

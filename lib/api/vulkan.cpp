@@ -6,6 +6,7 @@
 namespace brontes::vulkan {
 
 Handles handles(const Device& device) noexcept {
+  if (!DeviceAccess::engine(device)) return {};
   vk::Context& context = *DeviceAccess::context(device);
   return {context.instance().get_instance_proc_addr,
           context.instance().handle,
@@ -16,6 +17,7 @@ Handles handles(const Device& device) noexcept {
 }
 
 std::unique_lock<std::mutex> lock_queue(const Device& device) {
+  if (!DeviceAccess::engine(device)) return {};
   vk::Context& context = *DeviceAccess::context(device);
   // A thread of the parent may have held it when the process forked.
   if (context.abandoned()) return {};
@@ -36,6 +38,7 @@ Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& option
 }
 
 BufferRegion region(const Buffer& buffer) noexcept {
+  if (!BufferAccess::memory(buffer)) return {};
   return {BufferAccess::memory(buffer)->buffer(), 0, buffer.bytes()};
 }
 

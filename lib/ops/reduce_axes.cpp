@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 
 namespace brontes {
@@ -59,24 +60,24 @@ enum class Kind : std::uint8_t { sum, mean, prod, max, min, sum_of_squares, l1_n
 constexpr const char* names[] = {"sum",     "mean",    "prod",     "max", "min", "sum_of_squares",
                                  "l1_norm", "l2_norm", "logsumexp"};
 
-Error bad_axis(const char* op, std::int64_t axis, const Shape& shape, const char* what) {
-  return Error(Errc::invalid_argument, std::string(op) + ": axis " + std::to_string(axis) + " " + what +
-                                           " for a tensor of " + to_string(shape));
-}
+struct BadAxis {
+  std::int32_t axis;
+  const char* what;
+};
 
-// The axes as a set of bits.
-Error normalise(const char* op, const Shape& shape, AxesAttributes& attributes) {
+// The axes as a set of bits, or what is wrong with them.
+std::optional<BadAxis> set_axes(const Shape& shape, AxesAttributes& attributes) noexcept {
   const auto rank = static_cast<std::int32_t>(shape.rank());
   attributes.axes = 0;
   if (attributes.given_count == 0) attributes.axes = static_cast<std::uint8_t>((1u << rank) - 1);
   for (std::uint32_t i = 0; i < attributes.given_count; ++i) {
     const std::int32_t axis = attributes.given[i];
-    if (axis < -rank || axis >= rank) return bad_axis(op, axis, shape, "is out of range");
+    if (axis < -rank || axis >= rank) return BadAxis{axis, "is out of range"};
     const auto bit = static_cast<std::uint8_t>(1u << (axis < 0 ? axis + rank : axis));
-    if ((attributes.axes & bit) != 0) return bad_axis(op, axis, shape, "is given twice");
+    if ((attributes.axes & bit) != 0) return BadAxis{axis, "is given twice"};
     attributes.axes = static_cast<std::uint8_t>(attributes.axes | bit);
   }
-  return {};
+  return std::nullopt;
 }
 
 Shape without(const Shape& shape, const AxesAttributes& attributes) {
@@ -97,7 +98,10 @@ Error infer(const Graph& graph, Span<const ValueId> inputs, record::Attributes& 
   const char* op = names[static_cast<std::size_t>(kind)];
   const Shape& shape = graph.value(inputs[0]).shape;
   auto attributes = raw.as<AxesAttributes>();
-  if (Error e = normalise(op, shape, attributes)) return e;
+  if (const auto bad = set_axes(shape, attributes)) {
+    return Error(Errc::invalid_argument, std::string(op) + ": axis " + std::to_string(bad->axis) + " " + bad->what +
+                                             " for a tensor of " + to_string(shape));
+  }
   const Shape result = without(shape, attributes);
   if ((kind == Kind::max || kind == Kind::min) && shape.count() == 0 && result.count() != 0) {
     return Error(Errc::empty_input, std::string(op) + ": axes " + axes_text(attributes.axes) + " of " +
@@ -366,7 +370,7 @@ constexpr std::array ops = {entry<Kind::sum>(),     entry<Kind::mean>(),    entr
 // All elements to one: these have an op of their own, for all shapes alike.
 bool is_whole(const Tensor& x, const AxesAttributes& attributes) {
   AxesAttributes normal = attributes;
-  if (attributes.keep_dims || normalise("", x.shape(), normal)) return false;
+  if (attributes.keep_dims || set_axes(x.shape(), normal)) return false;
   return normal.axes == (1u << x.shape().rank()) - 1;
 }
 

@@ -126,6 +126,25 @@ void Graph::reserve(std::size_t count) {
   reserve_more(values_, count);
 }
 
+Graph::Mark Graph::mark(Span<const ValueId> consumed) const noexcept {
+  Mark mark{values_.size(), nodes_.size(), operands_.size(), {}};
+  for (std::size_t i = 0; i < consumed.size(); ++i) {
+    mark.consumed[i] = {consumed[i], values_[consumed[i]].consumers};
+  }
+  return mark;
+}
+
+void Graph::forget_since(const Mark& mark) noexcept {
+  for (std::size_t i = mark.operands; i < operands_.size(); ++i) --values_[operands_[i]].consumers;
+  // A view consumes what it is a view of, which is no operand.
+  for (const Mark::Consumed& c : mark.consumed) {
+    if (c.value != no_value) values_[c.value].consumers = c.consumers;
+  }
+  values_.erase(values_.begin() + static_cast<std::ptrdiff_t>(mark.values), values_.end());
+  nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(mark.nodes), nodes_.end());
+  operands_.erase(operands_.begin() + static_cast<std::ptrdiff_t>(mark.operands), operands_.end());
+}
+
 Result<ValueId> Graph::append(const Op& op, Span<const ValueId> inputs, const Attributes& attributes,
                               Span<const ValueType> results, std::shared_ptr<const void> kept) {
   if (Error e = check(op, inputs, results)) return e;

@@ -7,6 +7,7 @@
 #include <brontes/tensor.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -102,6 +103,22 @@ class Graph {
   Error check(const Op& op, Span<const ValueId> inputs, Span<const ValueType> results) const;
   /// Makes room for so many nodes with up to three operands and one result each: appending them cannot throw.
   void reserve(std::size_t count);
+  /// A place in the recording that can be gone back to.
+  struct Mark {
+    std::size_t values = 0;
+    std::size_t nodes = 0;
+    std::size_t operands = 0;
+    struct Consumed {
+      ValueId value = no_value;
+      std::uint32_t consumers = 0;
+    };
+    std::array<Consumed, 3> consumed{};
+  };
+  /// `consumed` are the values, three at most, that ops recorded from here on may consume.
+  Mark mark(Span<const ValueId> consumed) const noexcept;
+  /// Forgets ops that were recorded since: not uploads, nor ops with a destination or attributes to keep.
+  void forget_since(const Mark& mark) noexcept;
+
   /// Records an op without results that writes to `destination`.
   Error append_effect(const Op& op, Span<const ValueId> inputs, const Attributes& attributes, ResourceId destination);
 

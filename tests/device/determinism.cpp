@@ -52,6 +52,17 @@ class Model {
     const Tensor rows = input(Shape(37, 1000));
     result("broadcast", batch.swish(batch.div(rows, batch.offset(batch.abs(input(1000)), 1.0f))));
 
+    const Tensor wide = input(Shape(5, 20'011));
+    result("softmax", batch.softmax(batch.scale(wide, 3.0f)));
+    result("log_softmax of columns", batch.log_softmax(rows, 0));
+    result("layer_norm", batch.layer_norm(rows, input(1000), input(1000)));
+    result("rms_norm", batch.rms_norm(wide));
+    result("cumsum", batch.cumsum(wide));
+    result("sums of columns", batch.sum(rows, {0}));
+    result("logsumexp of rows", batch.logsumexp(wide, {1}));
+    result("a mean over two blocks of axes", batch.mean(batch.reshape(rows, Shape(37, 20, 50)), {0, 2}));
+    result("a product per matrix", batch.matmul(input(Shape(3, 17, 129)), input(Shape(3, 129, 20))));
+
     product("one row", 1, 700, 90, {});
     product("few rows", 6, 700, 90, {1.0f, Layout::nk});
     product("ragged", 37, 131, 53, {});

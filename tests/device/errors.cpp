@@ -2,6 +2,8 @@
 // batch and device in working order.
 #include "fixture.hpp"
 
+#include <brontes/vulkan.hpp>
+
 #include <cmath>
 #include <functional>
 
@@ -344,6 +346,15 @@ TEST_CASE_METHOD(DeviceTest, "what was moved from is an error to use, and can be
   CHECK(orphan.execute().code == Errc::invalid_argument);
   CHECK(contains(orphan.error().message, "moved from"));
   CHECK(Buffer::create(device, Shape(4)).error().code == Errc::invalid_argument);
+  CHECK(device.info().name == "");
+  CHECK(device.stats().submits == 0);
+  CHECK(device.pipeline_cache().path == "");
+  CHECK(device.tuning().path == "");
+  CHECK(device.save_pipeline_cache().code == Errc::invalid_argument);
+  CHECK(contains(explain_matmul(device, 4, 4, 4).reason, "moved from"));
+  CHECK(contains(explain_matmul(device, Shape(4, 4), Shape(4, 4)).reason, "moved from"));
+  CHECK(vulkan::handles(device).device == VK_NULL_HANDLE);
+  CHECK_FALSE(vulkan::lock_queue(device).owns_lock());
 
   Buffer buffer = Buffer::from(elsewhere, counting(4)).value();
   const Buffer kept = std::move(buffer);
@@ -351,6 +362,7 @@ TEST_CASE_METHOD(DeviceTest, "what was moved from is an error to use, and can be
   CHECK(buffer.read(out).code == Errc::invalid_argument);
   CHECK(buffer.write(out).code == Errc::invalid_argument);
   CHECK(contains(buffer.read(out).message, "moved from"));
+  CHECK(vulkan::region(buffer).buffer == VK_NULL_HANDLE);
   CHECK(kept.read().value() == counting(4));
 
   Batch batch(elsewhere);
@@ -364,6 +376,40 @@ TEST_CASE_METHOD(DeviceTest, "what was moved from is an error to use, and can be
   }
   REQUIRE_OK(other.run());
   CHECK(other.read(y).value()[3] == -3.0f);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a call that records several ops and fails leaves none of them behind", "[errors]") {
+  Batch batch(shared_device());
+  const Tensor x = batch.upload(counting(6), {2, 3});
+  const Tensor w = batch.upload(counting(12), {3, 4});
+  const Tensor turned = batch.transpose(w);
+  const Tensor bias = batch.upload(counting(5));
+  const Tensor mask = batch.gt(x, batch.fill(2.0f, {1}));
+  Batch other(shared_device());
+  const Tensor foreign = other.upload(counting(4));
+  const std::size_t operations = batch.num_operations();
+  const std::size_t values = batch.num_buffers();
+  for (const Tensor& made : {batch.linear(x, turned, bias), batch.linear(x, turned, Tensor()),
+                             batch.linear(x, turned, foreign), batch.any(mask, {7}), batch.all(mask, {0, 0})}) {
+    CHECK_FALSE(made.valid());
+    CHECK(batch.num_operations() == operations);
+    CHECK(batch.num_buffers() == values);
+  }
+  CHECK(batch.clear_error().code == Errc::shape_mismatch);
+  // Nobody has consumed the operands but the ops that are there.
+  CHECK(run(batch, bias) == counting(5));
+  CHECK(batch.read_i32(mask).value() == std::vector<std::int32_t>{0, 0, 0, 1, 1, 1});
+  CHECK(read(batch, turned) == std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11});
+  CHECK(batch.read(w).error().code == Errc::not_kept);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a split into more parts than there can be is an error", "[errors]") {
+  Batch batch(shared_device());
+  const Tensor nothing = batch.upload(Span<const float>(), {0});
+  CHECK(batch.split(nothing, std::uint64_t{1} << 62).empty());
+  CHECK(batch.clear_error().code == Errc::out_of_memory);
+  CHECK(batch.split(nothing, 3).size() == 3);
+  CHECK_FALSE(batch.execute());
 }
 
 TEST_CASE_METHOD(DeviceTest, "a buffer from no data needs a shape", "[errors]") {

@@ -51,13 +51,14 @@ class Worker {
       case 1: return forget_program();
       default: break;
     }
-    switch (pick(0, 6)) {
+    switch (pick(0, 7)) {
       case 0: return batch();
       case 1: return program();
       case 2: return replace();
       case 3: return product();
       case 4: return buffer();
       case 5: return leave_in_flight();
+      case 6: return rows_by_index();
       default: return one_shot();
     }
   }
@@ -68,6 +69,17 @@ class Worker {
     const Result<Submission> submission = program_->submit();
     program_.reset();
     return submission.error().message;
+  }
+
+  // Measures the product that product() has, while others plan and run it.
+  std::string tune() {
+    TuneOptions options;
+    options.shapes = {{pick(1, 3), columns, rows, Layout::nk}};
+    options.seconds = 0.02;
+    options.compare_access = false;
+    options.save = false;
+    const Error error = tune_matmul(device_, options).error();
+    return error ? "tune: " + error.message : "";
   }
 
   static constexpr std::uint64_t rows = 12;
@@ -179,6 +191,23 @@ class Worker {
       if (const Error error = submission.wait()) return "wait: " + error.message;
     }
     return result.read().value() == std::vector<float>(64 * 64, 1.0f) ? "" : "what was in flight went wrong";
+  }
+
+  // Rows of a table in some order, turned into columns and added up.
+  std::string rows_by_index() {
+    const std::vector<std::int32_t> index{2, 0, 3, static_cast<std::int32_t>(pick(0, 3))};
+    const std::vector<float> x = numbers(4 * 8);
+    std::vector<float> want;
+    for (std::size_t column = 8; column-- > 0;) {
+      float total = 0;
+      for (const std::int32_t row : index) want.push_back(total += x[static_cast<std::size_t>(row) * 8 + column]);
+    }
+    Batch batch(device_);
+    const Tensor some = batch.gather(batch.upload(x, {4, 8}), batch.upload(index));
+    const Tensor turned = batch.slice(batch.transpose(some), {Range::reversed()});
+    const Tensor y = batch.cumsum(turned);
+    if (const Error error = batch.execute()) return "rows: " + error.message;
+    return wrong(batch, y, want);
   }
 
   std::string one_shot() {
@@ -391,6 +420,8 @@ TEST_CASE_METHOD(DeviceTest, "eight threads of mixed work on one device all get 
     INFO((staged ? "staged" : "mapped") << " memory");
     DeviceOptions options = checked_options();
     options.simulate.staged_memory = staged;
+    options.tuning.enabled = true;
+    options.tuning.path = "/nowhere/tuning";  // never saved
     const Device device = open_device(options);
     {
       MatmulCache cache(device, {4, MatmulKernel::automatic});
@@ -398,7 +429,11 @@ TEST_CASE_METHOD(DeviceTest, "eight threads of mixed work on one device all get 
       const auto end = steady_clock::now() + time / 2;
       run_threads(8, [&](int id) -> std::string {
         Worker worker(device, cache, static_cast<unsigned>(id));
+        unsigned own_steps = 0;
         do {
+          if (id == 0 && own_steps++ % 500 == 0) {
+            if (std::string text = worker.tune(); !text.empty()) return text;
+          }
           if (std::string text = worker.step(); !text.empty()) return text;
           ++steps;
         } while (steady_clock::now() < end);

@@ -73,6 +73,14 @@ struct Fault {
 class Injector {
  public:
   Injector(const std::string& name, const Injections& injections) : name_(name), injections_(injections) {}
+  // Also where a check or an exception that escapes ends the test early.
+  ~Injector() {
+    host_memory::stop();
+    host_memory::set_exempt(nullptr);
+    alarm(0);
+  }
+  Injector(const Injector&) = delete;
+  Injector& operator=(const Injector&) = delete;
 
   std::size_t stride() const { return stride_; }
 

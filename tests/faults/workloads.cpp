@@ -1,5 +1,5 @@
 // What programs do, with everything failing in turn. Sizes are small: what matters is which calls are made.
-#include "injector.hpp"
+#include "worlds.hpp"
 
 #include <brontes/vulkan.hpp>
 
@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,75 +23,6 @@
 
 namespace brontes::test {
 namespace {
-
-std::vector<float> counting(std::size_t count) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i);
-  return values;
-}
-
-/// The device of a world, opened before anything fails.
-class OnDevice : public Workload {
- public:
-  explicit OnDevice(const DeviceOptions& options) : device_(Device::open(options).value()) {}
-  const Device* device() const override { return &device_; }
-
- protected:
-  Device device_;
-};
-
-struct Variant {
-  const char* name;
-  DeviceOptions options;
-};
-
-/// Leaves out what is on this driver the same as one before: one of the access modes is the driver's own.
-std::vector<Variant> without_repetitions(const std::vector<Variant>& all) {
-  std::vector<Variant> different;
-  std::set<std::pair<AccessMode, bool>> seen;
-  for (const Variant& variant : all) {
-    const Result<Device> device = Device::open(variant.options);
-    const bool fresh = device && seen.emplace(device->info().access, variant.options.simulate.staged_memory).second;
-    if (fresh) different.push_back(variant);
-  }
-  return different;
-}
-
-std::vector<Variant> variants() {
-  DeviceOptions staged = world_options();
-  staged.simulate.staged_memory = true;
-  std::vector<Variant> all{{"mapped", world_options()}, {"staged", staged}};
-  for (AccessMode mode : {AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
-    DeviceOptions options = world_options();
-    options.access = mode;
-    options.simulate.staged_memory = mode == AccessMode::pointer;
-    all.push_back({to_string(mode), options});
-  }
-  return without_repetitions(all);
-}
-
-/// Where a device can be had at all.
-void need_device() {
-  const Result<Device> device = Device::open(world_options());
-  const Errc code = device.error().code;
-  if (code == Errc::no_device || code == Errc::no_driver || code == Errc::no_loader) SKIP(device.error().message);
-}
-
-template <class W>
-void inject_variants(const std::string& name, Injections how = {}) {
-  need_device();
-  for (const Variant& variant : variants()) {
-    how.make = [&] { return std::make_unique<W>(variant.options); };
-    inject(name + ", " + variant.name, how);
-  }
-}
-
-template <class W>
-void inject_one(const std::string& name, Injections how = {}, DeviceOptions options = world_options()) {
-  need_device();
-  how.make = [&] { return std::make_unique<W>(options); };
-  inject(name, how);
-}
 
 class Opening final : public Workload {
  public:
@@ -219,12 +149,19 @@ class Buffers final : public OnDevice {
     if (out_[989] != 989.0f || out_[999] != 9.0f) wrong("written elements");
     auto all = buffer->read();
     if (all && (*all)[999] != 9.0f) wrong("read() of all");
-    return all.error();
+    if (!all) return all.error();
+    auto integers = Buffer::from(device_, Span<const std::int32_t>(integers_));
+    if (!integers) return integers.error();
+    if (Error e = integers->write(Span<const std::int32_t>(integers_.data(), 1), 2)) return e;
+    auto read = integers->read_i32();
+    if (read && (*read)[2] != -7) wrong("integers");
+    return read.error();
   }
 
  private:
   std::vector<float> data_;
   std::vector<float> out_;
+  std::vector<std::int32_t> integers_{-7, 8, 9};
 };
 
 class Elementwise final : public OnDevice {
@@ -500,7 +437,9 @@ class AfterReset final : public OnDevice {
 class CachedProducts final : public OnDevice {
  public:
   explicit CachedProducts(const DeviceOptions& options)
-      : OnDevice(options), cache_(device_), ones_(64 * 32, 1.0f), out_(64 * 4), bias_(64, 2.0f) {}
+      : OnDevice(options), cache_(device_), ones_(64 * 32, 1.0f), stored_(64 * 32 * 2), out_(64 * 4), bias_(64, 2.0f) {
+    for (std::size_t i = 0; i < stored_.size(); i += 2) stored_[i + 1] = std::byte{0x3c};  // 1.0 in f16
+  }
   Error run() override {
     constexpr std::array<const char*, 5> names{"f32", "f16", "bf16", "q8_0", "q4_0"};
     constexpr std::array<DType, 5> types{DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0};
@@ -521,15 +460,25 @@ class CachedProducts final : public OnDevice {
     if (Error e = cache_.matmul("other", Span<const float>(ones_.data(), 32), Span<float>(out_.data(), 64), 1))
       return e;
     if (out_[63] != 34.0f) wrong("a replaced weight");
+    if (!cache_.contains("stored")) {
+      if (Error e = cache_.upload_stored("stored", stored_, 64, 32, DType::f16)) return e;
+    }
+    if (Error e = cache_.replace_stored("stored", stored_, 64, 32, DType::f16, bias_)) return e;
+    if (Error e = cache_.matmul("stored", Span<const float>(ones_.data(), 32), Span<float>(out_.data(), 64), 1))
+      return e;
+    if (out_[63] != 34.0f) wrong("a replaced weight, as stored");
+    if (const auto info = cache_.info("stored"); !info) return info.error();
+    if (const auto weight = cache_.weight("stored"); !weight) return weight.error();
     if (!cache_.evict("q4_0")) wrong("an evicted weight was not there");
     cache_.trim();
-    if (cache_.weight_count() != 5) wrong("a weight was lost");
+    if (cache_.weight_count() != 6) wrong("a weight was lost");
     return {};
   }
 
  private:
   MatmulCache cache_;
   std::vector<float> ones_;
+  std::vector<std::byte> stored_;
   std::vector<float> out_;
   std::vector<float> bias_;
 };
@@ -566,15 +515,23 @@ class Weights final : public OnDevice {
 
 class Tuning final : public OnDevice {
  public:
-  explicit Tuning(const DeviceOptions& options) : OnDevice(options) {
+  explicit Tuning(const DeviceOptions& options) : OnDevice(options), path_(options.tuning.path) {
     tune_.shapes = {{1, 32, 32, Layout::nk}};
     tune_.seconds = 0.02;
     tune_.compare_access = false;
-    tune_.save = false;
   }
-  Error run() override { return tune_matmul(device_, tune_).error(); }
+  ~Tuning() override {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  Error run() override {
+    const auto report = tune_matmul(device_, tune_);
+    if (report && report->path.empty() && report->note.empty()) wrong("no file, and no word why");
+    return report.error();
+  }
 
  private:
+  std::string path_;
   TuneOptions tune_;
 };
 
@@ -719,7 +676,8 @@ TEST_CASE("whatever fails in weights", "[faults]") { inject_variants<Weights>("w
 TEST_CASE("whatever fails in tuning", "[faults]") {
   DeviceOptions options = world_options();
   options.tuning.enabled = true;
-  options.tuning.path = "/nowhere/tuning";  // never saved
+  options.tuning.path =
+      (std::filesystem::temp_directory_path() / ("brontes-faults-tuning-" + std::to_string(getpid()))).string();
   inject_one<Tuning>("tune_matmul", {}, options);
 }
 TEST_CASE("whatever fails in saving the pipeline cache", "[faults]") {
