@@ -4,6 +4,8 @@
 //   views/transpose/RxC/copy    a copy of the matrix: as fast as memory is moved
 //   views/slice-relu/RxC/fused  relu of all columns but the first and last four, read where they lie
 //   views/slice-relu/RxC/apart  the same as two dispatches, with a copy of these columns in between
+//   views/concat/RxC/in-place   relu and negative of the matrix on top of each other, each written where it goes
+//   views/concat/RxC/copied     the same with two temporaries that are then copied
 #include "suite.hpp"
 #include "support.hpp"
 
@@ -24,6 +26,8 @@ using Record = Tensor (*)(Batch& batch, Tensor x);
 Tensor transpose(Batch& batch, Tensor x) { return batch.transpose(x); }
 Tensor copy(Batch& batch, Tensor x) { return batch.copy(x); }
 Tensor slice_relu(Batch& batch, Tensor x) { return batch.relu(batch.slice(x, 1, Range{4, -4})); }
+
+Tensor concat(Batch& batch, Tensor x) { return batch.concat({batch.relu(x), batch.neg(x)}); }
 
 struct Matrix {
   std::size_t rows, columns;
@@ -82,6 +86,13 @@ std::vector<float> sliced(const std::vector<float>& x, std::size_t rows, std::si
   return y;
 }
 
+std::vector<float> joined(const std::vector<float>& x, std::size_t, std::size_t) {
+  std::vector<float> y;
+  for (float v : x) y.push_back(v < 0 ? 0 : v);
+  for (float v : x) y.push_back(-v);
+  return y;
+}
+
 std::shared_ptr<Matrix> matrix(const Environment& environment, std::size_t rows, std::size_t columns) {
   Buffer x = must(Buffer::create(environment.device, Shape(rows, columns)));
   must(x.write(noise(rows * columns, 1)));
@@ -116,6 +127,16 @@ Suite views_suite() {
            const auto x = matrix(e, n, n);
            return {program(e, x, slice_relu, true, sliced), program(e, x, slice_relu, false, sliced)};
          }});
+  }
+  for (const std::size_t n : {256u, 2048u}) {
+    suite.groups.push_back({name("concat", n, n),
+                            {"in-place", "copied"},
+                            {{"in-place", "copied", 0}},
+                            n == 256,
+                            [=](const Environment& e) -> std::vector<Case> {
+                              const auto x = matrix(e, n, n);
+                              return {program(e, x, concat, true, joined), program(e, x, concat, false, joined)};
+                            }});
   }
   return suite;
 }

@@ -3,6 +3,7 @@
 #include "ops/row.hpp"
 #include "plan/params.hpp"
 #include "plan/plan.hpp"
+#include "record/view.hpp"
 
 #include <algorithm>
 #include <array>
@@ -62,26 +63,59 @@ Error infer(const record::Graph& graph, Span<const record::ValueId> inputs, reco
   return {};
 }
 
+std::size_t axis_of(const record::Node& node) {
+  return static_cast<std::size_t>(node.attributes.as<ConcatAttributes>().axis);
+}
+
+// Elements of a step along the axis.
+std::uint64_t inner_of(const Shape& shape, std::size_t axis) {
+  std::uint64_t inner = 1;
+  for (std::size_t d = axis + 1; d < shape.rank(); ++d) inner *= shape[d];
+  return inner;
+}
+
+record::ViewAttributes moves(const record::Graph& graph, const record::Node& node, std::size_t k) {
+  const Shape& shape = graph.value(node.output).shape;
+  const std::size_t axis = axis_of(node);
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < k; ++i) before += graph.value(graph.inputs(node)[i]).shape[axis];
+  return record::row_by_row(graph.value(graph.inputs(node)[k]).shape, shape,
+                            static_cast<std::uint32_t>(before * inner_of(shape, axis)));
+}
+
 Error lower(plan::Lowering& to, std::uint32_t group) {
   const record::Node& node = to.root(group);
   const Shape& shape = to.graph.value(node.output).shape;
   if (shape.count() == 0) return {};
-  const auto axis = static_cast<std::size_t>(node.attributes.as<ConcatAttributes>().axis);
-  std::uint64_t inner = 1;
-  for (std::size_t d = axis + 1; d < shape.rank(); ++d) inner *= shape[d];
+  const std::size_t axis = axis_of(node);
+  const std::uint64_t inner = inner_of(shape, axis);
 
-  // Tensors without elements have no part.
+  // Tensors without elements have no part. Of those that are written in place, none lies between others, and the result
+  // is one row.
   std::vector<record::ValueId> parts;
   bool vectorized = true;
-  for (record::ValueId x : to.graph.inputs(node)) {
+  bool all = true;
+  std::uint64_t first_element = 0;
+  std::uint64_t row_elements = 0;
+  for (std::size_t k = 0; k < node.input_count; ++k) {
+    const record::ValueId x = to.graph.inputs(node)[k];
     const std::uint64_t part = to.graph.value(x).shape[axis] * inner;
-    if (part != 0) parts.push_back(x);
+    if (part == 0) continue;
+    if (to.is_there(node, k)) {
+      if (parts.empty()) first_element += part;
+      all = false;
+      continue;
+    }
+    parts.push_back(x);
     vectorized = vectorized && part % 4 == 0;
+    row_elements += part;
   }
+  plan::Region into = to.result(group);
+  if (!all) into = {into.resource, into.offset + first_element * sizeof(float), row_elements * sizeof(float)};
   const std::uint32_t unit = vectorized ? 4 : 1;
   const std::uint32_t group_size = std::min(to.traits.cpu ? 64u : 256u, to.traits.max_group_invocations);
-  const auto row = static_cast<std::uint32_t>(shape[axis] * inner / unit);
-  const std::uint32_t outer = static_cast<std::uint32_t>(shape.count() / unit) / row;
+  const auto row = static_cast<std::uint32_t>(row_elements / unit);
+  const std::uint32_t outer = all ? static_cast<std::uint32_t>(shape.count() / unit) / row : 1;
   std::uint32_t column = 0;
   for (std::size_t first = 0; first < parts.size(); first += max_parts) {
     const std::size_t count = std::min(max_parts, parts.size() - first);
@@ -101,14 +135,15 @@ Error lower(plan::Lowering& to, std::uint32_t group) {
     dispatch.set(kernel::group_size, group_size);
     dispatch.set(kernel::count, static_cast<std::uint32_t>(count));
     dispatch.set(kernel::vectorized, vectorized ? 1 : 0);
-    dispatch.bind(kernel::out0, to.result(group));
+    dispatch.bind(kernel::out0, into);
     dispatch.params(params);
     if (Error e = to.emit(dispatch, params.groups)) return e;
   }
   return {};
 }
 
-const record::Op concat_op{.name = "concat", .fields = fields, .infer = infer, .lower = lower, .types = ~0u};
+const record::Op concat_op{
+    .name = "concat", .fields = fields, .infer = infer, .lower = lower, .types = ~0u, .moves = moves};
 
 }  // namespace
 

@@ -88,10 +88,19 @@ Error lower_slice(plan::Lowering& to, std::uint32_t group) {
   return to.emit(dispatch, params.groups);
 }
 
+record::ViewAttributes moves(const record::Graph& graph, const record::Node& node, std::size_t) {
+  const Shape& shape = graph.value(graph.inputs(node)[0]).shape;
+  return record::row_by_row(shape, shape);
+}
+
+record::ViewAttributes moves_to_slice(const record::Graph&, const record::Node& node, std::size_t) {
+  return node.attributes.as<record::ViewAttributes>();
+}
+
 // Both have the name under which they are called.
 const record::Op all[] = {
-    {.name = "store", .lower = lower, .types = 1, .copies = true},
-    {.name = "store", .fields = record::view_fields, .lower = lower_slice, .types = 1, .scatters = true},
+    {.name = "store", .lower = lower, .types = 1, .moves = moves, .fills = true},
+    {.name = "store", .fields = record::view_fields, .lower = lower_slice, .types = 1, .moves = moves_to_slice},
 };
 const record::Op& store_op = all[0];
 const record::Op& store_slice_op = all[1];

@@ -1,5 +1,7 @@
 #include "plan/dump.hpp"
 
+#include "plan/homes.hpp"
+
 #include <algorithm>
 
 namespace brontes::plan {
@@ -45,17 +47,38 @@ std::vector<std::uint32_t> Words::dropped() const {
   }
   std::vector<std::uint32_t> all;
   for (std::size_t i = first; i < graph_.nodes().size(); ++i) {
-    // A store in no group is done by the dispatch that makes its value.
-    if (!runs[i - first] && graph_.nodes()[i].output_count != 0) {
+    // What a store or a concat in no group does is done by the dispatches that make its operands.
+    if (!runs[i - first] && graph_.nodes()[i].output_count != 0 && !is_home(graph_.nodes()[i].output)) {
       all.push_back(static_cast<std::uint32_t>(i));
     }
   }
   return all;
 }
 
+bool Words::is_home(ValueId value) const {
+  return std::any_of(plan_.homes.begin(), plan_.homes.end(), [&](const Home& home) { return home.in == value; });
+}
+
+std::string Words::with_home(ValueId value) const {
+  std::string text = text_of(value);
+  for (const Home* home = Home::find(plan_.homes, value); home != nullptr;) {
+    const bool buffer = home->in == record::no_value;
+    text += " in " + (buffer ? "buffer " + number(home->resource) : text_of(home->in));
+    if (!buffer || home->offset != 0) text += " at " + number(home->offset);
+    home = buffer ? nullptr : Home::find(plan_.homes, home->in);
+  }
+  return text;
+}
+
 std::vector<ValueId> Words::inputs(const Group& g) const {
   std::vector<ValueId> all;
-  if (g.root != no_node) all.assign(graph_.inputs(node(g.root)).begin(), graph_.inputs(node(g.root)).end());
+  if (g.root != no_node) {
+    const record::Node& root = node(g.root);
+    const auto operands = graph_.inputs(root);
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (root.op->moves == nullptr || !is_there(graph_, plan_.homes, root, k)) all.push_back(operands[k]);
+    }
+  }
   if (g.prologue != no_prologue) {
     // In place of the operand that they make.
     const ElementwiseProgram& prologue = plan_.prologues[g.prologue];
@@ -163,15 +186,10 @@ class Text : Words {
     return text + " -> " + target(d) + " groups " + grid(d) + "\n";
   }
 
-  // "%3", or "%3 in buffer 0" when it is written straight to where it is stored.
   std::string target(const Dispatch& d) const {
     const Group& g = group(d);
     if (g.root != no_node && node(g.root).output_count == 0) return record::results(node(g.root));
-    std::string text = join(outputs(g), ", ", text_of);
-    for (std::size_t b = 0; b < d.binding_count; ++b) {
-      if (d.writes(b) && d.bindings[b].resource != arena) text += " in buffer " + number(d.bindings[b].resource);
-    }
-    return text;
+    return join(outputs(g), ", ", [&](ValueId v) { return with_home(v); });
   }
 };
 
@@ -227,13 +245,15 @@ class Json : Words {
     return "{\"index\": " + number(index) + ", \"level\": " + number(d.level) + ", \"group\": " + number(d.group) +
            ", \"kernel\": " + json_string(kernels::get(d.kernel).name) + ", \"groups\": " + json_list(d.groups) +
            ",\n     \"inputs\": " + json_list(inputs(group(d))) + ", \"outputs\": [" +
-           join(results(index), ", ", [](const Result& r) { return result(r); }) +
+           join(results(index), ", ", [&](const Result& r) { return result(r); }) +
            "],\n     \"ops\": " + ops(nodes(group(d))) + "}";
   }
 
-  static std::string result(const Result& r) {
+  std::string result(const Result& r) const {
     std::string text = "{";
     if (r.value != record::no_value) text += "\"value\": " + number(r.value) + ", ";
+    const Home* home = Home::find(plan_.homes, r.value);
+    if (home != nullptr && home->in != record::no_value) text += "\"in\": " + number(home->in) + ", ";
     if (r.region.resource != arena) text += "\"buffer\": " + number(r.region.resource) + ", ";
     return text + "\"offset\": " + number(r.region.offset) + ", \"bytes\": " + number(r.region.bytes) + "}";
   }

@@ -27,6 +27,8 @@ class Words {
   const record::Node& node(std::uint32_t index) const { return graph_.nodes()[index]; }
   /// Nodes that do not run, because nothing can read what they make.
   std::vector<std::uint32_t> dropped() const;
+  /// Other values lie in it.
+  bool is_home(record::ValueId value) const;
 
   std::vector<record::ValueId> inputs(const Group& g) const;
   /// Values that leave the group, the last result last.
@@ -38,6 +40,9 @@ class Words {
     Region region;
   };
   std::vector<Result> results(std::uint32_t dispatch) const;
+
+  /// "%3", and what it lies in if that is not its own: "%3 in %7 at 4096", "%3 in buffer 0"
+  std::string with_home(record::ValueId value) const;
 
   /// What a hazard is about: a value, the partial results of one op, a buffer, or memory changing hands.
   std::string subject(const Hazard& h) const;

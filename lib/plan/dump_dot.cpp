@@ -62,13 +62,27 @@ class Dot : Words {
     text += stores();
     for (const Placement& p : plan_.readable) {
       text += ellipse("r" + number(p.value), "read " + place(p));
-      // Nothing makes a result without elements.
-      if (auto from = source_.find(p.value); from != source_.end()) text += edge(from->second, "r" + number(p.value));
+      for (ValueId piece : pieces(p.value)) {
+        // Nothing makes a result without elements.
+        if (auto from = source_.find(piece); from != source_.end()) text += edge(from->second, "r" + number(p.value));
+      }
     }
     return text + "}\n";
   }
 
  private:
+  // The values that a value is put together of by those who make them; itself if it is not, or not entirely.
+  std::vector<ValueId> pieces(ValueId id) const {
+    std::vector<ValueId> all;
+    for (const Home& home : plan_.homes) {
+      if (home.in != graph_.base(id)) continue;
+      const std::vector<ValueId> inside = pieces(home.of);
+      all.insert(all.end(), inside.begin(), inside.end());
+    }
+    if (all.empty() || source_.count(id) != 0) all.push_back(id);
+    return all;
+  }
+
   std::string shape(ValueId id) const { return to_string(graph_.values()[id].shape); }
 
   std::string place(const Placement& p) const {
@@ -104,11 +118,12 @@ class Dot : Words {
     }
     label += "|";
     for (std::uint32_t n : nodes(group(d))) label += escaped(sentence(graph_, node(n))) + "\\l";
-    label += "|groups " + grid(d) + "\\l" + join(results(i), "", [](const Result& r) { return written(r); });
+    label += "|groups " + grid(d) + "\\l" + join(results(i), "", [&](const Result& r) { return written(r); });
     return "d" + number(i) + " [label=\"{" + label + "}\"];\n";
   }
 
-  static std::string written(const Result& r) {
+  std::string written(const Result& r) const {
+    if (Home::find(plan_.homes, r.value) != nullptr) return with_home(r.value) + "\\l";
     const std::string what = r.value != record::no_value ? text_of(r.value) + " " : "";
     if (r.region.resource != arena) return what + "in buffer " + number(r.region.resource) + "\\l";
     return (what.empty() ? "partials " : what) + "at " + number(r.region.offset) + "\\l";
@@ -148,7 +163,7 @@ class Dot : Words {
       const Dispatch& d = plan_.dispatches[i];
       if (i != parts(d).front()) continue;
       std::vector<ValueId> outside = inputs(group(d));
-      std::erase_if(outside, [&](ValueId in) { return maker_.count(in) != 0; });
+      std::erase_if(outside, [&](ValueId in) { return maker_.count(pieces(in).front()) != 0; });
       connect(outside, "d" + number(i), "");
     }
     for (std::uint32_t n : dropped_) {
@@ -165,7 +180,11 @@ class Dot : Words {
       for (std::uint32_t i : parts(d)) {
         const Dispatch& part = plan_.dispatches[i];
         for (std::size_t b = 0; b < part.binding_count; ++b) {
-          if (part.reads(b) && part.bindings[b] == r.region) return i;
+          const Region& in = part.bindings[b];
+          if (part.reads(b) && in.resource == r.region.resource && in.offset <= r.region.offset &&
+              in.offset + in.bytes >= r.region.offset + r.region.bytes) {
+            return i;
+          }
         }
       }
     }
@@ -184,11 +203,13 @@ class Dot : Words {
       const Dispatch& d = plan_.dispatches[i];
       if (i != parts(d).front()) continue;
       for (ValueId in : inputs(group(d))) {
-        auto from = maker_.find(in);
-        if (from == maker_.end()) continue;
-        Link& link = links[{from->second, first_reader(d, from->second, in)}];
-        link.subjects[text_of(in)];
-        link.data = true;
+        for (ValueId piece : pieces(in)) {
+          auto from = maker_.find(piece);
+          if (from == maker_.end()) continue;
+          Link& link = links[{from->second, first_reader(d, from->second, piece)}];
+          link.subjects[text_of(piece)];
+          link.data = true;
+        }
       }
     }
     for (const Barrier& b : plan_.barriers) {

@@ -69,6 +69,16 @@ Cut cut_of(std::uint64_t count, const Traits& traits) {
   return cut;
 }
 
+// What the steps of a program do, for any kernel that runs one: `ids` are its constants for them.
+template <class Constants, class Params>
+void set_steps(const ElementwiseProgram& program, const Constants& ids, Dispatch& dispatch, Params& params) {
+  for (std::size_t s = 0; s < program.step_count; ++s) {
+    dispatch.set(ids[s], program.word(s));
+    params.p[s] = program.steps[s].p;
+    params.q[s] = program.steps[s].q;
+  }
+}
+
 // How the inputs of a program are indexed, for the kernel that does it by repetitions alone.
 void set_inputs(const ElementwiseProgram& program, std::uint64_t count, Dispatch& dispatch,
                 kernels::ElementwiseParams& params) {
@@ -156,7 +166,6 @@ Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program,
   Dispatch dispatch(program.strided ? kernels::Id::elementwise_strided : kernels::Id::elementwise, group);
   dispatch.work = count;
   for (std::size_t i = 0; i < inputs.size(); ++i) dispatch.bind(input_ids[i], inputs[i]);
-  for (std::size_t s = 0; s < program.step_count; ++s) dispatch.set(step_ids[s], program.word(s));
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     dispatch.bind(output_ids[o], outputs[o].region);
     dispatch.set(result_ids[o], elementwise_max_inputs + outputs[o].step);
@@ -168,10 +177,7 @@ Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program,
   auto finish = [&](auto params) {
     params.n = n;
     params.groups = groups;
-    for (std::size_t s = 0; s < program.step_count; ++s) {
-      params.p[s] = program.steps[s].p;
-      params.q[s] = program.steps[s].q;
-    }
+    set_steps(program, step_ids, dispatch, params);
     dispatch.params(params);
   };
   if (!program.strided) {
@@ -233,11 +239,7 @@ void set_epilogue(const Lowering& to, std::uint32_t index, Dispatch& dispatch, k
   const ElementwiseProgram& program = group.program;
   constexpr kernels::epilogue::Binding extra_ids[] = {kernels::epilogue::extra1, kernels::epilogue::extra2};
   dispatch.set(kernel::step_count, program.step_count);
-  for (std::size_t s = 0; s < program.step_count; ++s) {
-    dispatch.set(step_ids[s], program.word(s));
-    params.p[s] = program.steps[s].p;
-    params.q[s] = program.steps[s].q;
-  }
+  set_steps(program, step_ids, dispatch, params);
   for (std::size_t i = 0; i < program.input_count; ++i) {
     const record::Repeat& repeat = program.inputs[i].repeat;
     dispatch.bind(extra_ids[i], to.region(program.inputs[i].value));
@@ -260,11 +262,7 @@ void bind_operand(const Lowering& to, std::uint32_t index, Dispatch& dispatch, k
   const ElementwiseProgram& program = to.grouping.prologues[prologue];
   dispatch.bind(ids::in0, to.region(program.inputs[0].value));
   dispatch.set(ids::prologue_count, program.step_count);
-  for (std::size_t s = 0; s < program.step_count; ++s) {
-    dispatch.set(prologue_ids[s], program.word(s));
-    params.p[s] = program.steps[s].p;
-    params.q[s] = program.steps[s].q;
-  }
+  set_steps(program, prologue_ids, dispatch, params);
   if (program.input_count < 2) return;
   const record::Repeat& repeat = program.inputs[1].repeat;
   dispatch.bind(ids::extra0, to.region(program.inputs[1].value));

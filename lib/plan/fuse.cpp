@@ -95,7 +95,6 @@ class Fuser {
   struct ResourceUse {
     std::uint32_t stores = 0;
     std::uint32_t store_node = no_node;
-    GroupId store_group = no_group;
     bool pinned = false;
     std::uint32_t store_level = 0;
     std::vector<GroupId> readers;  // if pinned, only those since the last store
@@ -243,7 +242,6 @@ class Fuser {
     }
     if (node.destination != record::no_resource) {
       uses_[node.destination].store_level = groups_[id].level;
-      uses_[node.destination].store_group = id;
     }
   }
 
@@ -585,7 +583,6 @@ class Fuser {
 
   Grouping finish() {
     split_refused();
-    elide_stores();
     result_.written.assign(graph_.values().size(), 0);
     for (const Group& g : groups_) {
       if (g.dropped) continue;
@@ -630,49 +627,6 @@ class Fuser {
       result_.groups.push_back(g);
     }
     return std::move(result_);
-  }
-
-  // A value that is only stored is written where it belongs at once, instead of being copied there:
-  // if nobody reads the old contents of the buffer later than that.
-  void elide_stores() {
-    result_.stored.assign(graph_.values().size(), record::no_resource);
-    if (!options_.fuse) return;
-    for (ResourceId resource = 0; resource < uses_.size(); ++resource) {
-      const ResourceUse& use = uses_[resource];
-      if (use.stores != 1 || use.pinned || !nodes_[use.store_node].op->copies) continue;
-      const ValueId value = graph_.base(graph_.inputs(nodes_[use.store_node])[0]);
-      const GroupId id = group_of_[value];
-      if (id == no_group || consumers_[value] != 1 || wanted(value)) continue;
-      if (value != last_value(groups_[id]) || !old_contents_are_done_with(resource, id)) continue;
-      result_.stored[value] = resource;
-      groups_[use.store_group].dropped = true;
-      ++result_.fused_operations;
-    }
-  }
-
-  bool old_contents_are_done_with(ResourceId resource, GroupId writer) const {
-    for (GroupId reader : uses_[resource].readers) {
-      const GroupId id = resolve(reader);
-      if (id == writer && updates_in_place(groups_[id], resource)) continue;
-      if (groups_[id].level >= groups_[writer].level) return false;
-    }
-    return true;
-  }
-
-  // In place, element by element. Not with more outputs: a driver may load an input again after the
-  // first store, as the kernel declares its inputs free of aliases.
-  bool updates_in_place(const Group& group, ResourceId resource) const {
-    if (group.root != no_node || !writes_only_last(group)) return false;
-    bool reads = false;  // this part of a group that was taken apart
-    for (std::size_t i = 0; i < group.program.input_count; ++i) {
-      const auto& in = group.program.inputs[i];
-      const record::Value& value = graph_.values()[in.value];
-      if (value.resource != resource) continue;
-      reads = true;
-      if (in.strided != no_node || in.repeat.div != 1 || in.repeat.mod != group.count || value.offset != 0)
-        return false;
-    }
-    return reads;
   }
 
   bool writes_only_last(const Group& group) const {

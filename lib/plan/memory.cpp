@@ -88,7 +88,8 @@ class Reuse {
     const std::uint64_t end = assign();
     for (Dispatch& d : dispatches_) {
       for (std::size_t b = 0; b < d.binding_count; ++b) {
-        if (const std::size_t t = index_of(d.bindings[b]); t != none) d.bindings[b].offset = lives_[t].offset;
+        const std::size_t t = index_of(d.bindings[b]);
+        if (t != none) d.bindings[b].offset += lives_[t].offset - temporaries_[t].offset;  // a home may begin inside
       }
     }
     return end;
@@ -136,12 +137,17 @@ class Reuse {
     const Dispatch& d = dispatches_[life.writer];
     if (d.kernel != kernels::Id::elementwise || d.level != life.first) return none;
     namespace kernel = kernels::elementwise;
-    if (d.get(kernel::result1) != 0) return none;  // see fuse.cpp: only with a single output
+    if (d.get(kernel::result1) != 0) return none;  // see homes.cpp: only with a single output
+    // Both as a whole: what else lies in them has other lives.
+    auto is_all_of = [&](std::size_t binding, std::size_t temporary) {
+      return d.bindings[binding] == temporaries_[temporary];
+    };
+    if (!is_all_of(kernel::out0, t)) return none;
     constexpr kernel::Constant modes[] = {kernel::mode0, kernel::mode1, kernel::mode2, kernel::mode3};
     for (std::size_t i = 0; i < elementwise_max_inputs; ++i) {
       if (d.get(modes[i]) != static_cast<std::uint32_t>(ElementwiseMode::full)) continue;
       const std::size_t operand = index_of(d.bindings[i]);
-      if (operand == none) continue;
+      if (operand == none || !is_all_of(i, operand)) continue;
       const Life& dying = lives_[operand];
       if (dying.last == d.level && dying.readers_at_last == 1 && dying.last_reader == life.writer &&
           temporaries_[operand].bytes == temporaries_[t].bytes) {

@@ -1,6 +1,7 @@
 #include "plan/plan.hpp"
 
 #include "plan/fuse.hpp"
+#include "plan/homes.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -100,6 +101,10 @@ kernels::AccessMode access_of(const Dispatch& d, const Traits& traits) {
 
 }  // namespace
 
+bool Lowering::is_there(const record::Node& mover, std::size_t k) const {
+  return plan::is_there(graph, grouping.homes, mover, k);
+}
+
 Error Lowering::emit(Dispatch dispatch, std::uint64_t groups) {
   auto folded = fold(groups, traits);
   if (!folded) return folded.error();
@@ -139,7 +144,6 @@ class Layout {
       if (value.resource != record::no_resource && !value.weight) {
         regions_[id] = {value.resource, value.offset, value.bytes()};
       }
-      if (grouping_.stored[id] != record::no_resource) regions_[id] = {grouping_.stored[id], 0, value.bytes()};
     }
     place_uploads(false);
     plan_.readback_begin = memory_.end();
@@ -148,6 +152,7 @@ class Layout {
     place_results(true);
     plan_.readback_end = memory_.end();
     place_results(false);
+    place_homes();
     place_views();
     for (const Placement& p : plan_.uploads) plan_.element_bytes_up += p.bytes;
   }
@@ -164,6 +169,19 @@ class Layout {
   void show(const Placement& placement) {
     plan_.element_bytes_down += placement.bytes;
     if (readable(graph_, placement.value, options_)) plan_.readable.push_back(placement);
+  }
+
+  // What lies in values was made before these: the last first.
+  void place_homes() {
+    for (auto home = grouping_.homes.rbegin(); home != grouping_.homes.rend(); ++home) {
+      const Region whole = home->in != record::no_value ? regions_[home->in] : Region{home->resource, 0, 0};
+      regions_[home->of] = {whole.resource, whole.offset + home->offset, graph_.value(home->of).bytes()};
+    }
+    // They come down with what they lie in.
+    for (const Home& home : grouping_.homes) {
+      if (!readable(graph_, home.of, options_)) continue;
+      plan_.readable.push_back({home.of, regions_[home.of].offset, regions_[home.of].bytes});
+    }
   }
 
   void place_views() {
@@ -192,7 +210,7 @@ class Layout {
       const record::Node& node = graph_.nodes()[i];
       for (record::ValueId id = node.output; id - node.output < node.output_count; ++id) {
         if (grouping_.written[id] == 0) continue;
-        if (grouping_.stored[id] != record::no_resource || wanted(id) != readable_ones) continue;
+        if (wanted(id) != readable_ones || Home::find(grouping_.homes, id) != nullptr) continue;
         const Placement placement = place(id);
         if (readable_ones) show(placement);
       }
@@ -227,6 +245,7 @@ std::vector<DispatchRange> split(const std::vector<Dispatch>& dispatches, std::u
 Result<Plan> make_plan(const record::Graph& graph, const Traits& traits, const PlanOptions& options) {
   Plan plan;
   Grouping grouping = fuse(graph, options);
+  find_homes(graph, traits, options, grouping);
   plan.dropped_operations = grouping.dropped_operations;
   plan.fused_operations = grouping.fused_operations;
 
@@ -244,6 +263,7 @@ Result<Plan> make_plan(const record::Graph& graph, const Traits& traits, const P
   }
   plan.groups = std::move(grouping.groups);
   plan.prologues = std::move(grouping.prologues);
+  plan.homes = std::move(grouping.homes);
   plan.arena_bytes = plan.arena_bytes_without_reuse = memory.end();
   order(plan.dispatches, plan.barriers);
 

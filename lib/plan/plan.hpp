@@ -127,6 +127,7 @@ struct DispatchRange {
 struct Plan {
   std::vector<Group> groups;
   std::vector<ElementwiseProgram> prologues;
+  std::vector<Home> homes;  // by ascending value
   std::vector<Dispatch> dispatches;
   std::vector<Barrier> barriers;
   /// One command buffer and one submit each; more than one only under a work budget.
@@ -211,6 +212,8 @@ struct Lowering {
   std::vector<Dispatch>& dispatches;
 
   const Region& region(record::ValueId value) const { return regions[value]; }
+  /// Whether operand k of a node that moves its operands (Op::moves) is written where it goes.
+  bool is_there(const record::Node& mover, std::size_t k) const;
   const record::Node& root(std::uint32_t group) const { return graph.nodes()[grouping.groups[group].root]; }
   /// Where the group's only result goes, that of its epilogue if it has one.
   const Region& result(std::uint32_t group) const { return regions[Grouping::result(grouping.groups[group], graph)]; }

@@ -6,6 +6,7 @@
 #include "record/graph.hpp"
 #include "record/shape.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -87,12 +88,27 @@ class ProgramSet {
   std::set<std::vector<std::uint32_t>> known_;
 };
 
+/// Where a value lies that has no memory of its own: inside another value, or inside a resource.
+struct Home {
+  record::ValueId of;
+  record::ValueId in;           // that value, or no_value
+  record::ResourceId resource;  // then that resource, else no_resource
+  std::uint64_t offset;         // bytes, from the beginning of either
+
+  /// That of a value, or null.
+  static const Home* find(const std::vector<Home>& homes, record::ValueId value) {
+    const auto at = std::lower_bound(homes.begin(), homes.end(), value,
+                                     [](const Home& home, record::ValueId id) { return home.of < id; });
+    return at != homes.end() && at->of == value ? &*at : nullptr;
+  }
+};
+
 struct Grouping {
   std::vector<Group> groups;  // in an order that respects every dependency
   std::vector<ElementwiseProgram> prologues;
-  std::vector<std::uint8_t> written;       // by value: somebody outside its group needs it
-  std::vector<std::uint8_t> wanted;        // by value that is no view: it can be read, or a view of it can
-  std::vector<record::ResourceId> stored;  // by value: it is written straight into this resource
+  std::vector<std::uint8_t> written;  // by value: somebody outside its group needs it
+  std::vector<std::uint8_t> wanted;   // by value that is no view: it can be read, or a view of it can
+  std::vector<Home> homes;            // by ascending value
   std::uint64_t dropped_operations = 0;
   std::uint64_t fused_operations = 0;
 

@@ -23,6 +23,7 @@ inline constexpr ValueId no_value = ~ValueId{0};
 
 class Graph;
 struct Node;
+struct ViewAttributes;  // record/view.hpp
 
 /// A field of an op's attributes. Dumps, JSON and comparisons of attributes go by the table of these.
 struct Field {
@@ -113,11 +114,13 @@ struct Op {
   bool (*takes_epilogue)(const Node& node) = nullptr;
   /// Whether elementwise steps may run on its first operand as its dispatches load that, perhaps more than once.
   bool takes_prologue = false;
-  /// All it does is to copy its one operand to its destination: whoever makes the operand may write it there at once.
-  bool copies = false;
-  /// Writes its one operand to the elements of its destination that ViewAttributes choose, in their order. The other
-  /// elements of the destination keep their contents.
-  bool scatters = false;
+  /// For ops that only move elements: those of the result, or of the destination, that operand k goes to, in their
+  /// order. Operands go to different elements; a result has no others, those of a destination keep their contents.
+  /// Whoever makes an operand that goes to one piece may write it there at once (plan/homes.hpp). Null for ops that
+  /// compute.
+  ViewAttributes (*moves)(const Graph& graph, const Node& node, std::size_t k) = nullptr;
+  /// Such an op writes all of its destination.
+  bool fills = false;
   /// For elementwise ops, which are planned in programs of several.
   const ElementwiseInfo* elementwise = nullptr;
   /// A copy of the elements that ViewAttributes choose, in their order: what reads the result can read these instead.

@@ -190,6 +190,18 @@ Result<ValueId> expand(Graph& graph, ValueId x, const Shape& shape) {
   return finish(graph, expand_op, "expand", x, window, shape);
 }
 
+ViewAttributes row_by_row(const Shape& shape, const Shape& whole, std::uint32_t offset) {
+  ViewAttributes view;
+  view.offset = offset;
+  view.strides.count = static_cast<std::int32_t>(shape.rank());
+  std::uint64_t stride = 1;
+  for (std::size_t d = shape.rank(); d-- > 0;) {
+    view.strides.items[d] = static_cast<std::int32_t>(stride);
+    stride *= whole[d];
+  }
+  return view;
+}
+
 ValueId transposed_source(const Graph& graph, ValueId x) {
   const Node* node = graph.view_of(x);
   const Shape& shape = graph.value(x).shape;

@@ -12,11 +12,11 @@
 
 namespace brontes::record {
 
-/// Of an op with Op::view: which element of the operand each element of the result is. Of an op with Op::scatters:
-/// which element of the destination each element of the operand goes to.
+/// Of an op with Op::view: which element of the operand each element of the result is. As Op::moves gives them: which
+/// element of the result or destination each element of an operand goes to.
 struct ViewAttributes {
   std::uint32_t offset = 0;
-  List strides;  // by dim of the result, or of the operand that is scattered
+  List strides;  // by dim of the result, or of the operand that is moved
 };
 
 inline constexpr Field view_fields[] = {
@@ -45,6 +45,10 @@ struct Chosen {
   ViewAttributes view;
 };
 Result<Chosen> choose(const Shape& shape, Span<const Range> ranges, const char* name);
+
+/// All elements of a tensor of this shape, in order, as they lie in one whose dims have the strides of `whole`. Both
+/// have the same rank.
+ViewAttributes row_by_row(const Shape& shape, const Shape& whole, std::uint32_t offset = 0);
 
 /// The value of which x shows the last two dims the other way round, and nothing else; no_value if it does not. For ops
 /// that can read their operand either way.

@@ -28,14 +28,21 @@ struct Accesses {
   std::vector<Region> writes;
 };
 
-Accesses accesses_of(const Dispatch& dispatch) {
+// A region with what is written behind its last element, if that is asked for.
+Region written(const Dispatch& d, std::size_t binding, bool all) {
+  Region r = d.bindings[binding];
+  if (all && writes_whole_vectors(d)) r.bytes = (r.bytes + 15) / 16 * 16;
+  return r;
+}
+
+Accesses accesses_of(const Dispatch& dispatch, bool all) {
   Accesses found;
   const Touched touch = touched(dispatch);
   for (std::size_t i = 0; i < dispatch.binding_count; ++i) {
     if (dispatch.bindings[i].bytes == 0) continue;
     if ((dispatch.used >> i & 1u) == 0) continue;  // the replay objects where it should be used
     if ((touch.read >> i & 1u) != 0) found.reads.push_back(dispatch.bindings[i]);
-    if ((touch.written >> i & 1u) != 0) found.writes.push_back(dispatch.bindings[i]);
+    if ((touch.written >> i & 1u) != 0) found.writes.push_back(written(dispatch, i, all));
   }
   return found;
 }
@@ -92,7 +99,8 @@ class Checker {
   std::vector<Objection> run() {
     check_form();
     if (!well_formed_) return objections_;
-    for (const Dispatch& d : plan_.dispatches) accesses_.push_back(accesses_of(d));
+    for (const Dispatch& d : plan_.dispatches) accesses_.push_back(accesses_of(d, false));
+    for (const Dispatch& d : plan_.dispatches) all_accesses_.push_back(accesses_of(d, true));
     check_open_hazards();
     check_barriers_have_hazards();
     check_barrier_count();
@@ -166,7 +174,7 @@ class Checker {
     for (std::size_t gap = 0; gap <= plan_.barriers.size(); ++gap) {
       for_each_pair_between_gaps(gap, gap, [&](std::size_t a, std::size_t b) {
         for (HazardKind kind : all_kinds) {
-          for (const Region& r : conflicts(kind, accesses_[a], accesses_[b])) {
+          for (const Region& r : conflicts(kind, all_accesses_[a], all_accesses_[b])) {
             object(Rule::open_hazard, std::string(plan::to_string(kind)) + " on " + text(r) + " from " + name(a) +
                                           " to " + name(b) + " with no barrier between them");
           }
@@ -219,7 +227,7 @@ class Checker {
       for (std::size_t w = 0; w < d.binding_count; ++w) {
         if ((touch.written >> w & 1u) == 0) continue;
         for (std::size_t b = 0; b < d.binding_count; ++b) {
-          const Region shared = overlap(d.bindings[w], d.bindings[b]);
+          const Region shared = overlap(written(d, w, true), d.bindings[b]);
           if (b == w || shared.bytes == 0) continue;
           if ((touch.written >> b & 1u) != 0 && b < w) {
             object(Rule::unsafe_alias, name(i) + " writes two results to " + text(shared));
@@ -238,7 +246,7 @@ class Checker {
            constant(d, modes[in]) == static_cast<std::uint32_t>(plan::ElementwiseMode::full);
   }
 
-  // Every op that is needed is in one group, or is a store without a dispatch; no other op is.
+  // Every op that is needed is in one group, or moves what is in its place already; no other op is.
   void check_counts() {
     const std::vector<bool> needed = find_needed(graph_, options_);
     std::vector<std::uint32_t> grouped(graph_.nodes().size(), 0);
@@ -252,7 +260,7 @@ class Checker {
     std::uint64_t live = 0;
     for (std::size_t n = graph_.first_pending_node(); n < graph_.nodes().size(); ++n) {
       live += needed[n];
-      const bool optional = needed[n] && graph_.nodes()[n].op->copies;
+      const bool optional = needed[n] && graph_.nodes()[n].op->moves != nullptr;
       if (grouped[n] > needed[n] || (grouped[n] < needed[n] && !optional)) {
         object(Rule::miscounted, "op " + std::to_string(n) + " (" + record::name(graph_.nodes()[n]) + ") is in " +
                                      std::to_string(grouped[n]) + " groups" + (needed[n] ? "" : " and has no effect"));
@@ -347,8 +355,9 @@ class Checker {
   const plan::PlanOptions& options_;
   Recorded& recorded_;
   std::vector<Accesses> accesses_;
-  bool well_formed_ = false;      // enough to look further
-  std::vector<std::size_t> gap_;  // by dispatch: how many barriers stand before it
+  std::vector<Accesses> all_accesses_;  // with what is written behind the last elements of results
+  bool well_formed_ = false;            // enough to look further
+  std::vector<std::size_t> gap_;        // by dispatch: how many barriers stand before it
   std::vector<Objection> objections_;
 };
 

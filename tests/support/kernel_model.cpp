@@ -127,11 +127,13 @@ class Model {
     if (outside_) object_("reads past the end of an operand");
   }
 
-  // The prologue over all elements of an operand.
-  std::vector<Symbol> prologue() {
+  // The prologue over all elements of an operand. What it reads may hold more than these: a slice of its beginning.
+  std::vector<Symbol> prologue(std::uint64_t count_of_operand) {
     kernels::PrologueParams params;
     std::memcpy(&params, d_.push.data() + kernels::get(d_.kernel).prologue_offset, sizeof params);
     std::vector<Symbol> words = read("in0");
+    if (words.size() < count_of_operand) object_("reads past the end of an operand");
+    words.resize(count_of_operand);
     const std::uint32_t mode = constant(d_, "prologue_mode");
     std::vector<Symbol> other;
     if (mode != 0) other = read("extra0");
@@ -175,6 +177,10 @@ class Model {
     }
     if (outside_) object_("reads past the end of an operand");
     std::copy(words.begin(), words.end(), memory_.at(r));
+    if (!writes_whole_vectors(d_)) return;
+    for (std::uint64_t end = r.offset + r.bytes; end % 16 != r.offset % 16; end += 4) {
+      *memory_.at({r.resource, end, 4}) = garbage;
+    }
   }
 
   void check_grid(std::uint64_t groups, std::uint64_t needed) {
@@ -197,6 +203,7 @@ class Model {
   void elementwise() {
     if (d_.kernel == kernels::Id::transpose) return transpose();
     if (d_.kernel == kernels::Id::store_slice) return store_slice();
+    if (d_.kernel == kernels::Id::concat) return concat();
     if (d_.kernel == kernels::Id::elementwise_strided) {
       const auto params = params_of<kernels::ElementwiseStridedParams>(d_);
       run(params, {"access0", "access1", "access2", "access3"},
@@ -260,6 +267,37 @@ class Model {
     }
   }
 
+  void concat() {
+    const auto params = params_of<kernels::ConcatParams>(d_);
+    const std::uint32_t count = constant(d_, "count");
+    const std::uint64_t unit = constant(d_, "vectorized") != 0 ? 4 : 1;
+    const std::uint64_t group_size = constant(d_, "group_size");
+    check_grid(params.groups, (params.n + group_size - 1) / group_size);
+    constexpr const char* inputs[] = {"in0", "in1", "in2", "in3", "in4", "in5", "in6"};
+    if (count > std::size(inputs)) return object_("has more parts than bindings");
+    std::vector<std::vector<Symbol>> in;
+    for (std::uint32_t k = 0; k < count; ++k) in.push_back(read(inputs[k]));
+    const Region& r = region("out0");
+    Symbol* out = memory_.at(r);
+    const std::uint32_t width = params.begin[count];
+    for (std::uint32_t i = 0; i < params.n; ++i) {
+      if (width == 0) return object_("divides by zero");
+      const std::uint32_t outer = i / width;
+      const std::uint32_t column = i % width;
+      for (std::uint32_t k = 0; k < count; ++k) {
+        if (column < params.begin[k] || column >= params.begin[k + 1]) continue;
+        const std::uint64_t from =
+            std::uint64_t{outer} * (params.begin[k + 1] - params.begin[k]) + column - params.begin[k];
+        const std::uint64_t to = std::uint64_t{outer} * params.row + params.column + column;
+        for (std::uint64_t c = 0; c < unit; ++c) {
+          if (to * unit + c >= r.bytes / 4) return object_("writes outside of its binding");
+          out[to * unit + c] = element(in[k], from * unit + c);
+        }
+      }
+    }
+    if (outside_) object_("reads past the end of an operand");
+  }
+
   // With `place` to tell where input i is read for element j, by the constant that says so.
   template <class Params, class Place>
   void run(const Params& params, const std::array<const char*, 4>& accesses, Place place) {
@@ -312,8 +350,8 @@ void run_epilogue(const Dispatch& dispatch, Memory& memory, const Object& object
   Model(dispatch, memory, object).epilogue(words);
 }
 
-std::vector<Symbol> run_prologue(const Dispatch& dispatch, Memory& memory, const Object& object) {
-  return Model(dispatch, memory, object).prologue();
+std::vector<Symbol> run_prologue(const Dispatch& dispatch, Memory& memory, const Object& object, std::uint64_t count) {
+  return Model(dispatch, memory, object).prologue(count);
 }
 
 std::uint32_t constant(const Dispatch& d, const char* name) {
@@ -330,6 +368,10 @@ std::size_t binding(const Dispatch& d, const char* name) {
     if (std::strcmp(bindings[i].name, name) == 0) return i;
   }
   std::abort();
+}
+
+bool writes_whole_vectors(const Dispatch& d) {
+  return d.kernel == kernels::Id::elementwise || d.kernel == kernels::Id::elementwise_strided;
 }
 
 bool has_epilogue(const Dispatch& d) {

@@ -1,4 +1,4 @@
-// Runs elementwise programs, transpositions and stores to slices on symbols as their kernels run them on numbers: from
+// Runs elementwise programs and whatever only moves elements on symbols as their kernels run them on numbers: from
 // the specialization constants, push constants and bindings alone, whatever the planner says they are for. Of other
 // kernels it knows which bindings they touch.
 #pragma once
@@ -21,11 +21,15 @@ void run_elementwise(const plan::Dispatch& dispatch, Memory& memory, const Objec
 /// The epilogue of a dispatch, over all elements of its result.
 void run_epilogue(const plan::Dispatch& dispatch, Memory& memory, const Object& object, std::vector<Symbol>& words);
 
+/// True when what is behind the last element of a result, up to a whole vec4, is overwritten, too.
+bool writes_whole_vectors(const plan::Dispatch& dispatch);
+
 /// True when the dispatch ends in elementwise steps.
 bool has_epilogue(const plan::Dispatch& dispatch);
 
-/// The operand that a dispatch with a prologue works on.
-std::vector<Symbol> run_prologue(const plan::Dispatch& dispatch, Memory& memory, const Object& object);
+/// The operand that a dispatch with a prologue works on, of so many elements.
+std::vector<Symbol> run_prologue(const plan::Dispatch& dispatch, Memory& memory, const Object& object,
+                                 std::uint64_t count);
 
 /// True when the dispatch begins with elementwise steps.
 bool has_prologue(const plan::Dispatch& dispatch);

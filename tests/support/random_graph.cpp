@@ -156,6 +156,8 @@ class Recorder {
     if (value.shape.count() != resource_elements && !random_.one_in(3)) return;
     // A copy within a buffer has the same place at both ends: buffers are imported and stored as a whole.
     if (value.resource == into && value.offset != 0) return;
+    // Buffers that are no whole vec4s have a size of their own.
+    if (value.shape.count() % 4 != 0) into = resource_count + 1 + static_cast<ResourceId>(value.shape.count());
     // A value of an earlier execution that was not kept cannot be stored.
     if (ops::store(graph_, x, into, value.shape, value.dtype)) return;
   }
@@ -337,7 +339,17 @@ class Recorder {
 
   void pattern() {
     const ValueId x = any_with_elements();
-    switch (random_.below(21)) {
+    switch (random_.below(24)) {
+      case 22:
+      case 23: return joins();
+      case 21: {  // results that make up parts of a buffer
+        const ResourceId resource = random_.below(resource_count);
+        for (std::uint32_t i = random_.between(1, 4); i-- > 0;) {
+          store_piece(resource);
+          if (random_.one_in(4)) chain(import(resource), random_.between(1, 2));
+        }
+        return;
+      }
       case 20: return slices();
       case 18:
       case 19: {  // views between elementwise ops
@@ -429,6 +441,104 @@ class Recorder {
         return;
       }
     }
+  }
+
+  // Something of this shape that is computed; or given, or seen through a view.
+  ValueId part(const Shape& s) {
+    switch (random_.below(9)) {
+      case 0: return of_shape(s, DType::f32);
+      case 1: return upload(s);
+      case 2: {  // of another shape
+        const ValueId x = unary(of_shape(Shape(s.count()), DType::f32));
+        return add(graph_.reshape("reshape", x, s), x);
+      }
+      case 3: {  // of something larger
+        std::vector<std::uint64_t> dims;
+        for (std::size_t d = 0; d < s.rank(); ++d) dims.push_back(s[d] + (d == 0 ? 1 : 0));
+        const Range rows[] = {{1, Range::past_last}};
+        return add(record::slice(graph_, of_shape(Shape::of(dims), DType::f32), rows), 0);
+      }
+      case 4:
+      case 5: {
+        if (s.rank() != 2) return unary(of_shape(s, DType::f32));
+        const std::uint64_t k = random_.between(0, 4);
+        const ValueId product = add(plan::matmul(graph_, upload(Shape(s[0], k)), upload(Shape(k, s[1])), {}), 0);
+        return random_.one_in(2) ? product : binary(product, smaller(product));
+      }
+      default: {
+        const ValueId x = chain(of_shape(s, DType::f32), random_.between(1, 2));
+        return random_.one_in(3) ? binary(x, like(x)) : x;
+      }
+    }
+  }
+
+  ValueId join(const std::vector<ValueId>& parts, std::int64_t axis) {
+    std::vector<Tensor> tensors;
+    for (ValueId x : parts) tensors.push_back(OpAccess::tensor(batch_, x));
+    const auto before = static_cast<ValueId>(graph_.values().size());
+    if (!batch_.concat(tensors, axis).valid() || graph_.values().size() == before) return parts[0];
+    values_.push_back(before);
+    return before;
+  }
+
+  // Tensors side by side, some of them used, read or stored besides, in others that are made so.
+  void joins() {
+    constexpr std::array<std::uint64_t, 5> widths{1, 3, 4, 16, 64};
+    const std::uint64_t width = random_.pick(widths);
+    const std::uint32_t most = width == 64 ? 1 : random_.one_in(4) ? 5 : 4;
+    std::vector<ValueId> parts;
+    ValueId y = 0;
+    for (std::uint32_t depth = random_.between(1, 3); depth-- > 0;) {
+      for (std::uint32_t i = random_.one_in(8) ? 8 : random_.between(1, 3); i-- > 0;) {
+        const std::uint64_t rows = random_.one_in(8)                 ? 0
+                                   : width == 1 && random_.one_in(2) ? 4
+                                                                     : random_.between(1, most);
+        parts.push_back(!parts.empty() && random_.one_in(8) ? random_.pick(parts) : part(Shape(rows, width)));
+        if (random_.one_in(10)) graph_.keep(parts.back());
+        if (random_.one_in(8)) unary(parts.back());
+      }
+      std::uint64_t count = 0;
+      for (ValueId x : parts) count += shape_of(x).count();
+      if (count > most_elements) return;
+      y = join(parts, random_.one_in(6) ? 1 : 0);
+      if (random_.one_in(10)) graph_.keep(y);
+      parts = {y};
+      if (shape_of(y).rank() != 2 || shape_of(y)[1] != width) break;
+    }
+    switch (random_.below(5)) {
+      case 0: return;
+      case 1: return store(y, random_.below(resource_count));
+      case 2: {
+        const Shape flat(resource_elements);
+        const std::uint64_t n = shape_of(y).count();
+        if (n > resource_elements) return;
+        const auto begin = static_cast<std::int64_t>(random_.below(4) * 4);
+        const Range range[] = {{begin, begin + static_cast<std::int64_t>(n)}};
+        if (ops::store_slice(graph_, y, random_.below(resource_count), flat, range)) return;
+        return;
+      }
+      default: {
+        chain(y, random_.between(1, 3));
+        if (random_.one_in(3)) add(ops::reduce(graph_, ReduceOp::sum, {&y, 1}));
+        return;
+      }
+    }
+  }
+
+  // A piece of a buffer of whole vec4s, or nearly.
+  void store_piece(ResourceId resource) {
+    const std::uint64_t begin = random_.one_in(6) ? random_.below(8) : 4 * random_.below(6);
+    const std::uint64_t n = random_.one_in(6) ? random_.between(1, 20) : 4 * random_.between(1, 6);
+    if (begin + n > resource_elements) return;
+    ValueId x = part(Shape(1, n));
+    if (random_.one_in(8)) unary(x);
+    if (random_.one_in(6)) {
+      const ValueId window = import(resource);
+      x = add(graph_.reshape("reshape", x, Shape(n)), x);
+      if (n == resource_elements) x = binary(x, add(graph_.reshape("reshape", window, Shape(n)), x));
+    }
+    const Range range[] = {{static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin + n)}};
+    if (ops::store_slice(graph_, x, resource, Shape(resource_elements), range)) return;
   }
 
   // Parts of one buffer that are read and written by turns.

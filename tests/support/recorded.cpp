@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 namespace brontes::test {
 namespace {
@@ -90,14 +89,7 @@ class Run {
     std::vector<std::vector<Symbol>> inputs;
     for (ValueId v : graph_.inputs(node)) inputs.push_back(operand(v));
     if (node.op->elementwise != nullptr) return elementwise(node, inputs);
-    if (node.op->copies || node.op->scatters) {
-      const std::vector<std::size_t> to = destinations(graph_, node);
-      const std::size_t end = to.empty() ? 0 : *std::max_element(to.begin(), to.end()) + 1;
-      Symbol* words = recorded_.buffers.at({node.destination, 0, end * 4});
-      for (std::size_t i = 0; i < to.size(); ++i) words[to[i]] = inputs[0][i];
-      recorded_.stores[index] = std::move(inputs[0]);
-      return;
-    }
+    if (node.op->moves != nullptr) return move(index, inputs);
     auto& contents = recorded_.operands[index];
     for (const auto& words : inputs) contents.push_back(Symbols::contents(words.data(), words.size()));
     for (std::uint32_t result = 0; result < node.output_count; ++result) {
@@ -105,6 +97,20 @@ class Run {
       words.resize(graph_.value(node.output + result).shape.count());
       for (std::size_t j = 0; j < words.size(); ++j) words[j] = Symbols::opaque(node, contents, result, j);
     }
+  }
+
+  void move(std::uint32_t index, const std::vector<std::vector<Symbol>>& inputs) {
+    const Node& node = graph_.nodes()[index];
+    const bool store = node.output_count == 0;
+    if (!store) recorded_.values[node.output].assign(graph_.value(node.output).shape.count(), garbage);
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const std::vector<std::size_t> to = destinations(graph_, node, k);
+      const std::size_t end = to.empty() ? 0 : *std::max_element(to.begin(), to.end()) + 1;
+      Symbol* words =
+          store ? recorded_.buffers.at({node.destination, 0, end * 4}) : recorded_.values[node.output].data();
+      for (std::size_t i = 0; i < to.size(); ++i) words[to[i]] = inputs[k][i];
+    }
+    recorded_.moved[index] = inputs;
   }
 
   void elementwise(const Node& node, const std::vector<std::vector<Symbol>>& inputs) {
@@ -155,12 +161,8 @@ std::string Recorded::name(Symbol symbol) const {
   return "something never recorded";
 }
 
-std::vector<std::size_t> destinations(const Graph& graph, const Node& store) {
-  const Shape& shape = graph.value(graph.inputs(store)[0]).shape;
-  if (store.op->scatters) return view_indices(store.attributes.as<record::ViewAttributes>(), shape);
-  std::vector<std::size_t> all(shape.count());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
+std::vector<std::size_t> destinations(const Graph& graph, const Node& mover, std::size_t k) {
+  return view_indices(mover.op->moves(graph, mover, k), graph.value(graph.inputs(mover)[k]).shape);
 }
 
 Recorded run_recording(const Graph& graph) { return Run(graph).run(); }

@@ -29,16 +29,16 @@ struct Recorded {
   std::vector<std::vector<Symbol>> values;
   /// By pending node: the contents of its operands when it ran.
   std::map<std::uint32_t, std::vector<std::uint64_t>> operands;
-  /// By pending node: what a store stored.
-  std::map<std::uint32_t, std::vector<Symbol>> stores;
+  /// By pending node that only moves elements: those of its operands when it ran.
+  std::map<std::uint32_t, std::vector<std::vector<Symbol>>> moved;
   Memory buffers;  // at the end
 
   /// "%3[7]", if the symbol is an element of a value.
   std::string name(Symbol symbol) const;
 };
 
-/// By element of its operand: the element of its destination that a store writes.
-std::vector<std::size_t> destinations(const record::Graph& graph, const record::Node& store);
+/// By element of operand k: the element of its result or destination to which a node that only moves elements moves it.
+std::vector<std::size_t> destinations(const record::Graph& graph, const record::Node& mover, std::size_t k);
 
 Recorded run_recording(const record::Graph& graph);
 

@@ -151,7 +151,7 @@ TEST_CASE("every op of a room is recorded by one of its cases", "[cases]") {
       for (const auto& node : brontes::OpAccess::graph(batch)->nodes()) recorded.insert(node.op->name);
     }
     for (const brontes::record::Op& op : rooms[i].ops) {
-      if (!op.copies && !op.scatters) CHECK(recorded.count(op.name) == 1);
+      if (op.infer != nullptr) CHECK(recorded.count(op.name) == 1);
     }
   }
 }

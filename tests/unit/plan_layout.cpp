@@ -28,6 +28,16 @@ bool overlap(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint6
   return a < b + b_bytes && b < a + a_bytes;
 }
 
+bool lies_in(const Plan& plan, ValueId value, ValueId whole) {
+  const plan::Home* home = plan::Home::find(plan.homes, value);
+  return home != nullptr && home->in != record::no_value && (home->in == whole || lies_in(plan, home->in, whole));
+}
+
+ValueId whole_of(const Plan& plan, ValueId value) {
+  const plan::Home* home = plan::Home::find(plan.homes, value);
+  return home == nullptr || home->in == record::no_value ? value : whole_of(plan, home->in);
+}
+
 // The rule that a layout breaks, or nothing.
 std::string broken_rule(const Plan& plan, const Graph& graph, const plan::Traits& traits,
                         const plan::PlanOptions& options) {
@@ -53,8 +63,10 @@ std::string broken_rule(const Plan& plan, const Graph& graph, const plan::Traits
   }
   std::set<record::ValueId> counted;
   for (const Placement& p : plan.readable) {
-    // A value and its views come down together.
-    if (counted.insert(graph.base(p.value)).second) down += p.bytes;
+    // A value, its views and what lies in it come down together.
+    if (whole_of(plan, graph.base(p.value)) == graph.base(p.value) && counted.insert(graph.base(p.value)).second) {
+      down += p.bytes;
+    }
     if (p.bytes != graph.values()[p.value].bytes()) return "a result has the size of its value";
     if (!inside(p, plan.readback_begin, plan.readback_end)) return "what is read is one range";
     if (p.offset % alignment != 0) return "results are aligned";
@@ -77,13 +89,17 @@ std::string broken_rule(const Plan& plan, const Graph& graph, const plan::Traits
         if (all[i].offset != all[j].offset) return "a view lies where its value does";
         continue;
       }
-      if (overlap(all[i].offset, all[i].bytes, all[j].offset, all[j].bytes)) return "values do not overlap";
+      if (!overlap(all[i].offset, all[i].bytes, all[j].offset, all[j].bytes)) continue;
+      const ValueId x = graph.base(all[i].value);
+      const ValueId y = graph.base(all[j].value);
+      if (!lies_in(plan, x, y) && !lies_in(plan, y, x)) return "values do not overlap";
     }
   }
   for (const plan::Dispatch& d : plan.dispatches) {
     for (std::size_t b = 0; b < d.binding_count; ++b) {
       const Region& r = d.bindings[b];
       if (r.bytes == 0) return "every descriptor is of something";
+      if (d.writes(b) && r.offset % alignment != 0) return "what is written is bound from an aligned offset on";
       if (r.resource != plan::arena) continue;
       if (r.offset % alignment != 0) return "bindings are aligned";
       // Kernels load whole vec4s, also at the end.

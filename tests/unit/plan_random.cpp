@@ -35,6 +35,17 @@ class Seen {
     seen_["several submits"] += plan.submits.size() > 1;
     seen_["smaller arena"] += plan.arena_bytes < plan.arena_bytes_without_reuse;
     for (const plan::Group& g : plan.groups) count(g, graph);
+    for (const plan::Home& home : plan.homes) {
+      if (home.in == record::no_value) {
+        ++seen_[home.offset == 0 ? "values in buffers" : "values in parts of buffers"];
+        continue;
+      }
+      ++seen_["values in values"];
+      const plan::Home* outer = plan::Home::find(plan.homes, home.in);
+      seen_["values in values in values"] += outer != nullptr && outer->in != record::no_value;
+      seen_["values in values in buffers"] += outer != nullptr && outer->in == record::no_value;
+      for (const plan::Placement& p : plan.readable) seen_["values in values that are read"] += p.value == home.of;
+    }
     std::set<std::uint32_t> groups;
     for (std::size_t i = 0; i < plan.dispatches.size(); ++i) {
       const plan::Dispatch& d = plan.dispatches[i];
@@ -95,8 +106,8 @@ class Seen {
       if (!d.writes(b)) continue;
       const plan::Region& out = d.bindings[b];
       const record::Op* root = group.root == plan::no_node ? nullptr : graph.nodes()[group.root].op;
-      const bool scatters = root != nullptr && root->scatters;
-      const bool store = scatters || (root != nullptr && root->copies);
+      const bool store = root != nullptr && root->moves != nullptr && root->infer == nullptr;
+      const bool scatters = store && !root->fills;
       seen_["stores to slices"] += scatters && out.resource != plan::arena;
       seen_["stores within a buffer"] += scatters && out.resource == plan::arena;
       seen_["stores without a copy"] += out.resource != plan::arena && !store;
@@ -174,12 +185,16 @@ TEST_CASE("random graphs: every plan does what was recorded, with no barrier too
                                 "columns",
                                 "scalars",
                                 "in place",
+                                "values in values",
+                                "op concat",
                                 "stores without a copy",
                                 "stores to slices"}) {
     seen.need(sometimes, count / 10);
   }
-  for (const char* seldom : {"prologues", "full epilogues", "epilogues with two inputs", "updates in place",
-                             "four inputs", "strided inputs", "stores within a buffer"}) {
+  for (const char* seldom :
+       {"prologues", "full epilogues", "epilogues with two inputs", "updates in place", "four inputs", "strided inputs",
+        "stores within a buffer", "values in buffers", "values in parts of buffers", "values in values in values",
+        "values in values in buffers", "values in values that are read"}) {
     seen.need(seldom, count / 40);
   }
   seen.need("ops of cases", count / 2);

@@ -218,7 +218,7 @@ class BRONTES_API Batch {
   Tensor transpose(Tensor x);
   /// Repeats x along new dims in front and along dims of extent 1, as in numpy: {3, 1} to {2, 3, 4}.
   Tensor expand(Tensor x, Shape shape);
-  /// Tensors of one type side by side along an axis; their other extents must agree. One dispatch for seven of them.
+  /// Tensors of one type side by side along an axis; their other extents must agree. Copied only where necessary.
   Tensor concat(Span<const Tensor> parts, std::int64_t axis = 0);
   Tensor concat(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
 
