@@ -224,7 +224,7 @@ struct Batch::State {
                        Span<const std::byte> push);
   Result<plan::Plan> plan(bool to_run) const;
   Result<std::unique_ptr<submit::Program>> build(encode::Use use, const std::shared_ptr<vk::Allocation>& given) const;
-  Result<Submission> submit();
+  Result<Submission> submit(const vk::Dependencies& dependencies = {});
   void reset() noexcept;
   template <class T>
   Error read(const Tensor& x, Span<T> out) const;
@@ -268,10 +268,13 @@ Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use,
   return program;
 }
 
-Result<Submission> Batch::State::submit() {
+Result<Submission> Batch::State::submit(const vk::Dependencies& dependencies) {
   if (!error && graph.first_pending_value() == graph.values().size() &&
       graph.first_pending_node() == graph.nodes().size()) {
-    return Submission();
+    if (dependencies.empty()) return Submission();
+    auto value = context->queue().submit({}, dependencies);
+    if (!value) return value.error();
+    return SubmissionAccess::make(context, *value);
   }
   // Goes back unless it is used.
   std::shared_ptr<vk::Allocation> given = spare.take();
@@ -294,7 +297,7 @@ Result<Submission> Batch::State::submit() {
   reserve_one_more(resources);
   reserve_one_more(programs);
 
-  auto value = program->submit();
+  auto value = program->submit(dependencies);
   if (given && (!value || program->arena() != given)) spare.offer(given);
   if (!value) return value.error();
   program->finish();
@@ -750,6 +753,18 @@ Result<Submission> Batch::submit() {
     if (!state_) return no_state("submit");
     return state_->submit();
   });
+}
+
+Result<Submission> RunAccess::submit(Batch& batch, const vk::Dependencies& dependencies, const vk::Context* of) {
+  if (!batch.state_) return no_state("submit");
+  Batch::State& state = *batch.state_;
+  if (!state.error) {
+    if (Error e = state.check_device("submit")) return e;
+  }
+  if (of != nullptr && of != state.context.get()) {
+    return Error(Errc::invalid_argument, "submit: the submission to follow is of another device");
+  }
+  return state.submit(dependencies);
 }
 
 Error Batch::execute() {

@@ -82,7 +82,7 @@ Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes
   return {};
 }
 
-Result<std::uint64_t> Program::submit(std::uint64_t after) {
+Result<std::uint64_t> Program::submit(const vk::Dependencies& dependencies) {
   if (Error e = context_->usable()) return e;
   if (uploads_written_) {
     if (Error e = (staging_ ? *staging_ : *arena_).flush(0, plan_.upload_bytes)) return e;
@@ -90,13 +90,13 @@ Result<std::uint64_t> Program::submit(std::uint64_t after) {
     ++stats_.transfers_up;
   }
   // With nothing to run it is done when what it follows is.
-  std::uint64_t value = std::max(last_submit_, after);
-  if (!encoded_.buffers.empty()) {
-    auto submitted = context_->queue().submit(encoded_.buffers, after);
+  std::uint64_t value = std::max(last_submit_, dependencies.after);
+  if (!encoded_.buffers.empty() || !dependencies.waits.empty() || !dependencies.signals.empty()) {
+    auto submitted = context_->queue().submit(encoded_.buffers, dependencies);
     if (!submitted) return submitted.error();
     value = last_submit_ = *submitted;
     for (const vk::Commands& slot : encoded_.commands) slot->last_use = value;
-    encoded_.descriptors->last_use = value;
+    if (encoded_.descriptors) encoded_.descriptors->last_use = value;
     for (const auto* memory : {&arena_, &staging_, &readback_}) {
       if (*memory) (*memory)->last_use = value;
     }

@@ -49,8 +49,8 @@ class Program {
   /// Puts data into the upload range, at an offset of the arena. Waits for this program's own work.
   Error write(std::uint64_t offset, const void* data, std::uint64_t bytes);
 
-  /// Runs everything, after the timeline has reached `after`, or nothing. Allocates nothing when warm.
-  Result<std::uint64_t> submit(std::uint64_t after = 0);
+  /// Runs everything, after what it depends on, or nothing. Allocates nothing when warm.
+  Result<std::uint64_t> submit(const vk::Dependencies& dependencies = {});
   /// Waits for the last submit.
   Error wait(std::uint64_t nanoseconds = vk::forever) const;
 

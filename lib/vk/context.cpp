@@ -86,7 +86,7 @@ Result<std::shared_ptr<Context>> Context::open(Selection selection, const Device
   if (Error e = self->create_device(addresses)) return e;
   VkQueue queue = VK_NULL_HANDLE;
   self->device_.table.vkGetDeviceQueue(self->device_.handle, self->physical_.queue_family, 0, &queue);
-  if (Error e = self->start(queue, addresses)) return e;
+  if (Error e = self->start(queue, {}, addresses)) return e;
   return self;
 }
 
@@ -96,7 +96,7 @@ Result<std::shared_ptr<Context>> Context::adopt(Selection selection, const vulka
   self->device_.handle = external.device;
   self->int64_ = self->physical_.pointers;
   if (Error e = self->load_table()) return e;
-  if (Error e = self->start(external.queue, addresses)) return e;
+  if (Error e = self->start(external.queue, {external.lock, external.unlock}, addresses)) return e;
   return self;
 }
 
@@ -156,10 +156,10 @@ Error Context::load_table() {
   return {};
 }
 
-Error Context::start(VkQueue queue, bool addresses) {
+Error Context::start(VkQueue queue, HostLock host_lock, bool addresses) {
   if (Error e = memory_.open(*this, options_.simulate.staged_memory, addresses)) return e;
   physical_.info.mapped_memory = memory_.mapped();
-  if (Error e = queue_.open(queue)) return e;
+  if (Error e = queue_.open(queue, std::move(host_lock))) return e;
   return open_cache(options_.pipeline_cache);
 }
 

@@ -105,7 +105,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Context(Selection selection, const DeviceOptions& options);
   Error load_table();
   Error create_device(bool addresses);
-  Error start(VkQueue queue, bool addresses);
+  Error start(VkQueue queue, HostLock host_lock, bool addresses);
   Error open_cache(const PipelineCacheOptions& options);
 
   const std::uint32_t fork_generation_ = fork_generation();
