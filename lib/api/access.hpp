@@ -59,9 +59,15 @@ struct SubmissionAccess {
   static std::uint64_t value(const Submission& s) noexcept { return s.value_; }
 };
 
+struct PrepareOptions;
+struct Prepared;
+
 /// Runs with semaphores, which the public classes know nothing of.
 struct RunAccess {
+  static Result<Prepared> prepare(const Batch& batch, const PrepareOptions& options);
   static Result<Submission> submit(Batch& batch, const vk::Dependencies& dependencies, const vk::Context* of);
+  static Error record(Program& program, VkCommandBuffer commands, const vulkan::RecordOptions& options);
+  static void set_name(Program& program, const char* name);
   static Result<Submission> submit(Program& program, const vk::Dependencies& dependencies, const vk::Context* of);
 };
 

@@ -146,6 +146,18 @@ Result<Submission> RunAccess::submit(Program& program, const vk::Dependencies& d
   return program.state_->submit(dependencies, of);
 }
 
+Error RunAccess::record(Program& program, VkCommandBuffer commands, const vulkan::RecordOptions& options) {
+  if (!program.state_) return no_program("record");
+  Error e = program.state_->program->record(
+      commands, {options.before_stages, options.before_writes, options.after_stages, options.after_accesses});
+  if (!e) program.state_->ran = true;
+  return e;
+}
+
+void RunAccess::set_name(Program& program, const char* name) {
+  if (program.state_ && !program.state_->context->abandoned()) program.state_->program->set_name(name);
+}
+
 Error Program::run() {
   auto submission = submit();
   if (!submission) return submission.error();

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace brontes::vk {
 
@@ -66,6 +67,8 @@ class Context : public std::enable_shared_from_this<Context> {
   const DeviceOptions& options() const noexcept { return options_; }
   /// Whether VK_EXT_memory_budget is enabled.
   bool memory_budget() const noexcept { return memory_budget_; }
+  /// Families that buffers are shared by; empty where they are one family's.
+  const std::vector<std::uint32_t>& sharing() const noexcept { return sharing_; }
   /// False where the VkDevice is somebody else's.
   bool owns_device() const noexcept { return device_.owned; }
 
@@ -84,6 +87,10 @@ class Context : public std::enable_shared_from_this<Context> {
 
   PipelineCacheStatus cache_status() const { return cache_status_; }
   Error save_cache();
+  /// The cache as it would be in a file, and the other way round. Errc::invalid_argument for one that a file would be
+  /// rejected for.
+  Result<std::vector<std::uint8_t>> cache_blob() const;
+  Error add_cache_blob(Span<const std::uint8_t> blob);
 
   /// As vk::check(), and remembers that the device is lost.
   Error check(VkResult result, const char* call) const { return vk::check(note(result), call); }
@@ -98,8 +105,14 @@ class Context : public std::enable_shared_from_this<Context> {
   /// whether work is still in flight.
   bool abandoned() const noexcept { return abandoned_ || fork_generation_ != fork_generation(); }
 
-  /// Debug names exist while validation is on.
+  /// Debug names exist while validation is on, and on adopted devices whose instance has VK_EXT_debug_utils.
   void set_name(VkObjectType type, std::uint64_t object, const char* name) const;
+
+  /// Whether labels in command buffers go anywhere.
+  bool labels() const noexcept {
+    return instance_->table.vkCmdBeginDebugUtilsLabelEXT != nullptr &&
+           instance_->table.vkCmdEndDebugUtilsLabelEXT != nullptr;
+  }
 
  private:
   Context(Selection selection, const DeviceOptions& options);
@@ -116,6 +129,7 @@ class Context : public std::enable_shared_from_this<Context> {
   PhysicalDevice physical_;
   OwnedDevice device_;  // destroyed after everything below, which belongs to it
   bool memory_budget_ = false;
+  std::vector<std::uint32_t> sharing_;
   bool int64_ = false;
   Memory memory_;
   Pipelines pipelines_;

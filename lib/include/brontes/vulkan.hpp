@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace brontes::vulkan {
 
@@ -67,6 +68,47 @@ class BRONTES_API QueueLock {
 /// Thread-safety: any thread.
 BRONTES_API QueueLock lock_queue(const Device& device);
 
+// --- A device of your own ---------------------------------------------------------------------------
+
+/// Features and extensions that a VkDevice is created with.
+struct DeviceFeatures {
+  DeviceFeatures() noexcept { vulkan12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES; }
+
+  VkPhysicalDeviceFeatures vulkan10{};
+  VkPhysicalDeviceVulkan12Features vulkan12{};
+  /// Names of device extensions: string literals.
+  std::vector<const char*> extensions;
+};
+
+/// What a VkDevice must have been created with for adopt(), besides an instance for Vulkan 1.2 or later: the
+/// timelineSemaphore feature, and no extension. Empty when the host is out of memory.
+///
+/// Thread-safety: any thread.
+BRONTES_API DeviceFeatures required_features();
+
+/// The same, and whatever else Brontes can use and the device offers: bufferDeviceAddress and shaderInt64, for
+/// AccessMode::pointer, and VK_EXT_memory_budget, for messages about memory. Without them it does as well as it can.
+/// Errors: invalid_argument for null handles, unsupported for a device that does not have what is required.
+///
+/// Thread-safety: any thread.
+BRONTES_API Result<DeviceFeatures> recommended_features(PFN_vkGetInstanceProcAddr get_instance_proc_addr,
+                                                        VkInstance instance, VkPhysicalDevice physical_device);
+
+/// Turns features on in the chain that a VkDevice will be created with, and leaves the others in it as they are:
+/// those of Vulkan 1.2 in a VkPhysicalDeviceVulkan12Features, or in the structures of the single features, whichever
+/// the chain has. Errc::invalid_argument, which names it, for a feature that no structure of the chain has: then
+/// nothing is changed. Extensions are a list of yours; add the names to it that it does not have yet.
+///
+///     auto wanted = brontes::vulkan::recommended_features(vkGetInstanceProcAddr, instance, gpu).value();
+///     VkPhysicalDeviceVulkan12Features features12{...};              // yours
+///     VkPhysicalDeviceFeatures2 features{..., &features12};
+///     if (auto e = brontes::vulkan::merge(wanted, features)) return fail(e);
+///     device_info.pNext = &features;
+///     names.insert(names.end(), wanted.extensions.begin(), wanted.extensions.end());
+///
+/// Thread-safety: any thread.
+BRONTES_API Error merge(const DeviceFeatures& wanted, VkPhysicalDeviceFeatures2& chain);
+
 /// A device of your own for Brontes to run on. All handles must outlive the Device made from them
 /// and everything made from that.
 struct ExternalDevice {
@@ -78,7 +120,8 @@ struct ExternalDevice {
   /// A queue with compute support. Brontes locks it as lock_queue() does; so must you, or give the callbacks below.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
-  /// The device was created with the bufferDeviceAddress and shaderInt64 features: AccessMode::pointer may be used.
+  /// The device was created with the bufferDeviceAddress and shaderInt64 features: AccessMode::pointer may be used. Not
+  /// looked at where `features` says what it was created with.
   bool pointers = false;
   /// How your application locks the queue, where it has a lock of its own: called around every use of the queue, on the
   /// thread that uses it, and never nested by one Device. They must not throw, nor call the library. A thread must not
@@ -86,11 +129,21 @@ struct ExternalDevice {
   /// cannot see it, and would wait for ever. Give both or neither.
   std::function<void()> lock;
   std::function<void()> unlock;
+  /// What the device was created with: the chain, and the names of extensions. Needed only during adopt(). What is not
+  /// there is not used; without a chain that is everything optional.
+  const VkPhysicalDeviceFeatures2* features = nullptr;
+  Span<const char* const> extensions;
+  /// VkApplicationInfo::apiVersion of the instance, where you know it: one below 1.2 is then an error that says so.
+  /// With 0 Brontes finds out as far as it can.
+  std::uint32_t api_version = 0;
+  /// Queue families, besides queue_family, whose queues use Brontes' buffers. Buffers are shared by all of them
+  /// (VK_SHARING_MODE_CONCURRENT), so no ownership has to be transferred. Needed only during adopt().
+  Span<const std::uint32_t> queue_families;
 };
 
 /// Opens a Device that runs on `external`. `options.select`, `allow_cpu` and `validation`
 /// have no effect. Errc::invalid_argument for null handles and for a queue family without compute,
-/// Errc::unsupported below the baseline.
+/// Errc::unsupported below the baseline. Names and labels for debuggers are set if the instance has VK_EXT_debug_utils.
 BRONTES_API Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& options = {});
 
 // --- Waiting on the GPU, not on the CPU -------------------------------------------------------------
@@ -157,6 +210,64 @@ struct TimelinePoint {
 
 /// Thread-safety: any thread.
 BRONTES_API TimelinePoint timeline(const Submission& submission) noexcept;
+
+// --- Runs in command buffers of your own ------------------------------------------------------------
+
+/// What comes before a recorded run in submission order and what comes after it: the other sides of its two barriers.
+/// The defaults are right for whatever comes; narrow ones let a GPU overlap more.
+struct RecordOptions {
+  VkPipelineStageFlags before_stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  VkAccessFlags before_writes = VK_ACCESS_MEMORY_WRITE_BIT;
+  VkPipelineStageFlags after_stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  VkAccessFlags after_accesses = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+};
+
+/// Records a run of the program into a command buffer that is being recorded, outside of a render pass, for a queue
+/// with compute support. Nothing is submitted and nothing waits.
+///
+/// **Barriers.** The run begins with a memory barrier from `before_*` to COMPUTE_SHADER and TRANSFER, and ends with one
+/// from these to `after_*` and the host. In between it is what submit() would run, in one piece whatever
+/// work_per_submit says. It leaves another compute pipeline, descriptor set 0 and push constants bound.
+///
+/// **Lifetime.** The command buffer uses the program's memory, descriptors and imported buffers. Until it is done for
+/// good keep the Program, and do not rebind() it: either makes the command buffer invalid. Brontes does not know when
+/// the command buffer runs, so whatever waits for a run (write(), read(), ~Program) does not wait for it: you do.
+///
+/// **Replays.** The command buffer may be submitted any number of times, also while earlier submits of it, or of others
+/// the program is recorded in, are in flight: on one queue they follow each other by their barriers, and so do runs by
+/// submit() on the same queue. On different queues they need semaphores in between, as they share the program's memory.
+/// Data written by write() is used by runs that are submitted afterwards; write() only while none is in flight.
+///
+/// **Results.** Values stored to buffers are where submit() would put them. read() gives what the last finished run
+/// left.
+///
+/// Errors: invalid_argument for a null command buffer or a program that was moved from, device_lost, out_of_memory.
+///
+/// Thread-safety: as Program; the command buffer's pool is used, too.
+BRONTES_API Error record(Program& program, VkCommandBuffer commands, const RecordOptions& options = {});
+
+// --- Queue families ---------------------------------------------------------------------------------
+//
+// A Buffer is Brontes' own queue family's, unless ExternalDevice::queue_families has it shared. To use one on a queue
+// of another family all the same, hand it over and back by these, each recorded on either side: release on the queue
+// that has it, then acquire on the one that gets it, with a semaphore in between. On Brontes' side submit them to
+// handles().queue under lock_queue(). Where both families are the same they are plain barriers.
+
+/// Records the release of a buffer by queue family `from` to family `to`.
+/// Errc::invalid_argument for a null command buffer or a Buffer that was moved from.
+BRONTES_API Error release(const Buffer& buffer, VkCommandBuffer commands, std::uint32_t from, std::uint32_t to);
+/// Records that family `to` takes over what family `from` has released.
+BRONTES_API Error acquire(const Buffer& buffer, VkCommandBuffer commands, std::uint32_t from, std::uint32_t to);
+
+// --- Names for debuggers ----------------------------------------------------------------------------
+//
+// Where VK_EXT_debug_utils is enabled (on devices that Brontes opens: with validation), objects have names that begin
+// with "brontes", and dispatches are labelled with the ops they run: "matmul+add+gelu %7".
+
+/// The name of a Buffer, or of a Program: its memory and command buffers, and the label around what record() records.
+/// Without the extension nothing happens.
+BRONTES_API void set_name(const Buffer& buffer, const char* name);
+BRONTES_API void set_name(Program& program, const char* name);
 
 /// The VkBuffer behind a Buffer, and where its elements begin in it.
 struct BufferRegion {
