@@ -6,6 +6,7 @@
 #include "record/graph.hpp"
 #include "vk/context.hpp"
 
+#include <brontes/batch.hpp>
 #include <brontes/buffer.hpp>
 #include <brontes/device.hpp>
 #include <brontes/program.hpp>
@@ -56,6 +57,18 @@ struct SubmissionAccess {
   }
   static const std::shared_ptr<vk::Context>& context(const Submission& s) noexcept { return s.context_; }
   static std::uint64_t value(const Submission& s) noexcept { return s.value_; }
+};
+
+struct PrepareOptions;
+struct Prepared;
+
+/// Runs with semaphores, which the public classes know nothing of.
+struct RunAccess {
+  static Result<Prepared> prepare(const Batch& batch, const PrepareOptions& options);
+  static Result<Submission> submit(Batch& batch, const vk::Dependencies& dependencies, const vk::Context* of);
+  static Error record(Program& program, VkCommandBuffer commands, const vulkan::RecordOptions& options);
+  static void set_name(Program& program, const char* name);
+  static Result<Submission> submit(Program& program, const vk::Dependencies& dependencies, const vk::Context* of);
 };
 
 /// Whose tensors are good: those of one batch since its last reset.

@@ -1,4 +1,5 @@
 #include <brontes/batch.hpp>
+#include <brontes/prepare.hpp>
 
 #include "api/access.hpp"
 #include "api/kernel.hpp"
@@ -8,6 +9,7 @@
 #include "ops/reduce.hpp"
 #include "ops/row.hpp"
 #include "ops/store.hpp"
+#include "plan/labels.hpp"
 #include "plan/plan.hpp"
 #include "record/dump.hpp"
 #include "record/elementwise.hpp"
@@ -20,7 +22,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 
 namespace brontes {
@@ -241,7 +245,7 @@ struct Batch::State {
                        Span<const std::byte> push);
   Result<plan::Plan> plan(bool to_run) const;
   Result<std::unique_ptr<submit::Program>> build(encode::Use use, const std::shared_ptr<vk::Allocation>& given) const;
-  Result<Submission> submit();
+  Result<Submission> submit(const vk::Dependencies& dependencies = {});
   void reset() noexcept;
   template <class T>
   Error read(const Tensor& x, Span<T> out) const;
@@ -276,7 +280,9 @@ Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use,
     std::shared_ptr<vk::Allocation>(given).reset();
     if (context->queue().reached(given->last_use)) shared.arena = given;
   }
-  auto program = submit::Program::create(context, std::move(*planned), resources, use, shared);
+  std::vector<std::string> labels;
+  if (context->labels()) labels = plan::labels(*planned, graph);
+  auto program = submit::Program::create(context, std::move(*planned), resources, use, shared, std::move(labels));
   if (!program) return program.error();
   const auto& places = (*program)->plan().uploads;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -285,10 +291,13 @@ Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use,
   return program;
 }
 
-Result<Submission> Batch::State::submit() {
+Result<Submission> Batch::State::submit(const vk::Dependencies& dependencies) {
   if (!error && graph.first_pending_value() == graph.values().size() &&
       graph.first_pending_node() == graph.nodes().size()) {
-    return Submission();
+    if (dependencies.empty()) return Submission();
+    auto value = context->queue().submit({}, dependencies);
+    if (!value) return value.error();
+    return SubmissionAccess::make(context, *value);
   }
   // Goes back unless it is used.
   std::shared_ptr<vk::Allocation> given = spare.take();
@@ -311,7 +320,7 @@ Result<Submission> Batch::State::submit() {
   reserve_one_more(resources);
   reserve_one_more(programs);
 
-  auto value = program->submit();
+  auto value = program->submit(dependencies);
   if (given && (!value || program->arena() != given)) spare.offer(given);
   if (!value) return value.error();
   program->finish();
@@ -771,6 +780,47 @@ Result<Submission> Batch::submit() {
     if (!state_) return no_state("submit");
     return state_->submit();
   });
+}
+
+Result<Prepared> RunAccess::prepare(const Batch& batch, const PrepareOptions& options) {
+  if (!batch.state_) return no_state("prepare");
+  const Batch::State& state = *batch.state_;
+  if (state.error) return state.error;
+  if (Error e = state.check_device("prepare")) return e;
+  if (Error e = state.context->usable()) return e;
+  auto plan = state.plan(true);
+  if (!plan) return plan.error();
+  using Key = std::tuple<const kernels::Kernel*, kernels::AccessMode, std::vector<std::uint32_t>>;
+  std::map<Key, const plan::Dispatch*> distinct;
+  for (const plan::Dispatch& d : plan->dispatches) {
+    distinct.emplace(Key(&d.kernel.kernel(), d.access, {d.constants.begin(), d.constants.begin() + d.constant_count}),
+                     &d);
+  }
+  Prepared prepared;
+  prepared.total = distinct.size();
+  for (const auto& [key, dispatch] : distinct) {
+    if (options.on_progress && !options.on_progress(prepared.ready, prepared.total)) return prepared;
+    std::uint64_t created = 0;
+    auto pipeline = state.context->pipelines().get(dispatch->kernel, dispatch->access, dispatch->constants.data(),
+                                                   dispatch->constant_count, &created);
+    if (!pipeline) return pipeline.error();
+    prepared.created += created;
+    ++prepared.ready;
+  }
+  if (options.on_progress && !distinct.empty()) static_cast<void>(options.on_progress(prepared.ready, prepared.total));
+  return prepared;
+}
+
+Result<Submission> RunAccess::submit(Batch& batch, const vk::Dependencies& dependencies, const vk::Context* of) {
+  if (!batch.state_) return no_state("submit");
+  Batch::State& state = *batch.state_;
+  if (!state.error) {
+    if (Error e = state.check_device("submit")) return e;
+  }
+  if (of != nullptr && of != state.context.get()) {
+    return Error(Errc::invalid_argument, "submit: the submission to follow is of another device");
+  }
+  return state.submit(dependencies);
 }
 
 Error Batch::execute() {

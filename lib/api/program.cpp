@@ -77,12 +77,11 @@ Error Program::State::rebind(const Tensor& x, const Buffer& buffer) {
   return program->rebind(value.resource, memory);
 }
 
-Result<Submission> Program::State::submit(const Submission& after) {
-  const auto& other = SubmissionAccess::context(after);
-  if (other && other != context) {
+Result<Submission> Program::State::submit(const vk::Dependencies& dependencies, const vk::Context* of) {
+  if (of != nullptr && of != context.get()) {
     return Error(Errc::invalid_argument, "submit: the submission to wait for is of another device");
   }
-  auto value = program->submit(SubmissionAccess::value(after));
+  auto value = program->submit(dependencies);
   if (!value) return value.error();
   ran = true;
   return SubmissionAccess::make(context, *value);
@@ -138,8 +137,25 @@ Result<Submission> Program::submit() { return submit(Submission()); }
 Result<Submission> Program::submit(const Submission& after) {
   return guarded("submit", [&]() -> Result<Submission> {
     if (!state_) return no_program("submit");
-    return state_->submit(after);
+    return state_->submit({SubmissionAccess::value(after), {}, {}}, SubmissionAccess::context(after).get());
   });
+}
+
+Result<Submission> RunAccess::submit(Program& program, const vk::Dependencies& dependencies, const vk::Context* of) {
+  if (!program.state_) return no_program("submit");
+  return program.state_->submit(dependencies, of);
+}
+
+Error RunAccess::record(Program& program, VkCommandBuffer commands, const vulkan::RecordOptions& options) {
+  if (!program.state_) return no_program("record");
+  Error e = program.state_->program->record(
+      commands, {options.before_stages, options.before_writes, options.after_stages, options.after_accesses});
+  if (!e) program.state_->ran = true;
+  return e;
+}
+
+void RunAccess::set_name(Program& program, const char* name) {
+  if (program.state_ && !program.state_->context->abandoned()) program.state_->program->set_name(name);
 }
 
 Error Program::run() {

@@ -23,7 +23,8 @@ struct Program::State {
   template <class T>
   Error write(const Tensor& x, Span<const T> data);
   Error rebind(const Tensor& x, const Buffer& buffer);
-  Result<Submission> submit(const Submission& after);
+  /// `of`: whose timeline the dependencies are on; null where they are on none.
+  Result<Submission> submit(const vk::Dependencies& dependencies, const vk::Context* of);
   template <class T>
   Error read(const Tensor& x, Span<T> out) const;
 };

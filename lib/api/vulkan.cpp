@@ -16,12 +16,33 @@ Handles handles(const Device& device) noexcept {
           context.physical().queue_family};
 }
 
-std::unique_lock<std::mutex> lock_queue(const Device& device) {
-  if (!DeviceAccess::engine(device)) return {};
-  vk::Context& context = *DeviceAccess::context(device);
+QueueLock::QueueLock(QueueLock&& other) noexcept : context_(std::move(other.context_)) {}
+
+QueueLock& QueueLock::operator=(QueueLock&& other) noexcept {
+  if (this != &other) {
+    unlock();
+    context_ = std::move(other.context_);
+  }
+  return *this;
+}
+
+QueueLock::~QueueLock() { unlock(); }
+
+void QueueLock::unlock() noexcept {
+  if (!context_) return;
+  if (!context_->abandoned()) context_->queue().unlock();
+  // Last: it may be what keeps the Device open, and closing that takes the lock.
+  context_.reset();
+}
+
+QueueLock lock_queue(const Device& device) {
+  QueueLock lock;
+  std::shared_ptr<vk::Context> context = DeviceAccess::context(device);
   // A thread of the parent may have held it when the process forked.
-  if (context.abandoned()) return {};
-  return std::unique_lock(context.queue().mutex());
+  if (!context || context->abandoned() || context->queue().mine()) return lock;
+  context->queue().lock();
+  lock.context_ = std::move(context);
+  return lock;
 }
 
 Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& options) {
@@ -30,6 +51,9 @@ Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& option
         external.physical_device == VK_NULL_HANDLE || external.device == VK_NULL_HANDLE ||
         external.queue == VK_NULL_HANDLE) {
       return Error(Errc::invalid_argument, "adopt: every handle of ExternalDevice must be given");
+    }
+    if (static_cast<bool>(external.lock) != static_cast<bool>(external.unlock)) {
+      return Error(Errc::invalid_argument, "adopt: ExternalDevice has one of lock and unlock; give both or neither");
     }
     auto engine = engine::Engine::adopt(external, options);
     if (!engine) return engine.error();

@@ -20,6 +20,7 @@ Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, co
   out.descriptors = std::move(*descriptors);
   auto bindings = Bindings::make(context, plan, memories, *out.descriptors, &cost.pipelines_created);
   if (!bindings) return bindings.error();
+  out.bindings = std::move(*bindings);
 
   for (std::size_t part = 0; part < plan.submits.size(); ++part) {
     auto slot = context.recycler().take_commands();
@@ -40,7 +41,7 @@ Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, co
       ++per_run.copy_commands;
       boundary(Stage::transfer, Stage::all);
     }
-    per_run.barriers += encoder.dispatches(plan, range, *bindings);
+    per_run.barriers += encoder.dispatches(plan, range, out.bindings, memories.labels);
     per_run.dispatches += range.end - range.begin;
     if (part + 1 == plan.submits.size()) {
       if (memories.readback != nullptr) {
@@ -54,6 +55,27 @@ Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, co
     ++per_run.submits;
   }
   return out;
+}
+
+void record_run(const vk::Context& context, const plan::Plan& plan, const Memories& memories,
+                const EncodedPlan& encoded, const Surroundings& around, const char* name, VkCommandBuffer commands) {
+  if (encoded.buffers.empty()) return;
+  Encoder encoder(context, commands);
+  encoder.begin_label(name);
+  encoder.barrier_from(around.before_stages, around.before_writes, Stage::all);
+  if (memories.staging != nullptr) {
+    encoder.copy(*memories.staging, 0, *memories.arena, 0, plan.upload_bytes);
+    encoder.barrier(Stage::transfer, Stage::all);
+  }
+  static_cast<void>(encoder.dispatches(plan, {0, static_cast<std::uint32_t>(plan.dispatches.size())}, encoded.bindings,
+                                       memories.labels));
+  if (memories.readback != nullptr) {
+    encoder.barrier(Stage::compute, Stage::transfer);
+    encoder.copy(*memories.arena, plan.readback_begin, *memories.readback, 0, plan.readback_bytes());
+  }
+  encoder.barrier_to(Stage::all, around.after_stages | VK_PIPELINE_STAGE_HOST_BIT,
+                     around.after_accesses | VK_ACCESS_HOST_READ_BIT);
+  encoder.end_label();
 }
 
 }  // namespace brontes::encode

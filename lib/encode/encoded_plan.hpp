@@ -15,10 +15,23 @@ namespace brontes::encode {
 /// Everything that is written for one choice of memory.
 struct EncodedPlan {
   vk::Descriptors descriptors;
+  Bindings bindings;                     // in them
   std::vector<vk::Commands> commands;    // one per part of the plan
   std::vector<VkCommandBuffer> buffers;  // theirs
   BatchStats per_run;                    // what one run adds
 };
+
+/// The commands of somebody else's before and after a run.
+struct Surroundings {
+  VkPipelineStageFlags before_stages = 0;
+  VkAccessFlags before_writes = 0;
+  VkPipelineStageFlags after_stages = 0;
+  VkAccessFlags after_accesses = 0;
+};
+
+/// The whole run, once more, into a command buffer that somebody else is recording.
+void record_run(const vk::Context& context, const plan::Plan& plan, const Memories& memories,
+                const EncodedPlan& encoded, const Surroundings& around, const char* name, VkCommandBuffer commands);
 
 /// One command buffer per part of the plan: the upload first, then dispatches with the barriers between them, and last
 /// the read-back. Adds to `cost` the allocations and pipelines it took.

@@ -46,6 +46,33 @@ void Encoder::barrier(Stage before, Stage after) {
   context_.vk().vkCmdPipelineBarrier(commands_, from.stages, to.stages, 0, 1, &memory, 0, nullptr, 0, nullptr);
 }
 
+void Encoder::barrier_from(VkPipelineStageFlags stages, VkAccessFlags writes, Stage after) {
+  const Scope to = scope_of(after);
+  VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  memory.srcAccessMask = writes;
+  memory.dstAccessMask = to.accesses;
+  context_.vk().vkCmdPipelineBarrier(commands_, stages, to.stages, 0, 1, &memory, 0, nullptr, 0, nullptr);
+}
+
+void Encoder::barrier_to(Stage before, VkPipelineStageFlags stages, VkAccessFlags accesses) {
+  const Scope from = scope_of(before);
+  VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  memory.srcAccessMask = from.writes;
+  memory.dstAccessMask = accesses;
+  context_.vk().vkCmdPipelineBarrier(commands_, from.stages, stages, 0, 1, &memory, 0, nullptr, 0, nullptr);
+}
+
+void Encoder::begin_label(const char* text) {
+  if (!context_.labels()) return;
+  VkDebugUtilsLabelEXT label{VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT};
+  label.pLabelName = text;
+  context_.instance().table.vkCmdBeginDebugUtilsLabelEXT(commands_, &label);
+}
+
+void Encoder::end_label() {
+  if (context_.labels()) context_.instance().table.vkCmdEndDebugUtilsLabelEXT(commands_);
+}
+
 void Encoder::copy(const vk::Allocation& from, std::uint64_t from_offset, const vk::Allocation& to,
                    std::uint64_t to_offset, std::uint64_t bytes) {
   const VkBufferCopy region{from_offset, to_offset, bytes};
@@ -185,7 +212,8 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
   return self;
 }
 
-std::uint64_t Encoder::dispatches(const plan::Plan& plan, plan::DispatchRange range, const Bindings& bindings) {
+std::uint64_t Encoder::dispatches(const plan::Plan& plan, plan::DispatchRange range, const Bindings& bindings,
+                                  Span<const std::string> labels) {
   const vk::DeviceTable& vk = context_.vk();
   std::uint64_t barriers = 0;
   auto next_barrier = std::lower_bound(plan.barriers.begin(), plan.barriers.end(), range.begin,
@@ -202,6 +230,7 @@ std::uint64_t Encoder::dispatches(const plan::Plan& plan, plan::DispatchRange ra
       }
       ++next_barrier;
     }
+    if (!labels.empty()) begin_label(labels[i].c_str());
     if (pipeline.pipeline != current) {
       current = pipeline.pipeline;
       vk.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, current);
@@ -212,6 +241,7 @@ std::uint64_t Encoder::dispatches(const plan::Plan& plan, plan::DispatchRange ra
       vk.vkCmdPushConstants(commands_, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, d.push_bytes, d.push.data());
     }
     vk.vkCmdDispatch(commands_, d.groups[0], d.groups[1], d.groups[2]);
+    if (!labels.empty()) end_label();
   }
   return barriers;
 }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace brontes::encode {
@@ -30,6 +31,7 @@ struct Memories {
   Span<const std::shared_ptr<vk::Allocation>> resources;
   const vk::Allocation* staging = nullptr;   // null where the arena is mapped, or nothing is uploaded
   const vk::Allocation* readback = nullptr;  // null where the arena is mapped, or nothing is read
+  Span<const std::string> labels;            // by dispatch, or none
 };
 
 /// The pipelines and descriptor sets of a plan's dispatches, in their order.
@@ -57,13 +59,21 @@ class Encoder {
 
   /// What `before` did is finished and visible to what `after` will do.
   void barrier(Stage before, Stage after);
+  /// The same towards commands of somebody else's.
+  void barrier_from(VkPipelineStageFlags stages, VkAccessFlags writes, Stage after);
+  void barrier_to(Stage before, VkPipelineStageFlags stages, VkAccessFlags accesses);
+
+  /// For debuggers, where there is one to see them.
+  void begin_label(const char* text);
+  void end_label();
   void copy(const vk::Allocation& from, std::uint64_t from_offset, const vk::Allocation& to, std::uint64_t to_offset,
             std::uint64_t bytes);
   void zero(const vk::Allocation& memory);
 
   /// Dispatches of the plan with the barriers between them: the only dispatch loop in the library.
   /// The number of barriers.
-  std::uint64_t dispatches(const plan::Plan& plan, plan::DispatchRange range, const Bindings& bindings);
+  std::uint64_t dispatches(const plan::Plan& plan, plan::DispatchRange range, const Bindings& bindings,
+                           Span<const std::string> labels = {});
 
  private:
   const vk::Context& context_;

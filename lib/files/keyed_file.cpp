@@ -100,7 +100,8 @@ std::string foreign_reason(const FileIdentity& file, const FileIdentity& here) {
 }
 
 /// Fills `payload` and returns an empty string, or returns why the file is no good.
-std::string read_checked(InputFile& file, const FileKind& kind, const FileIdentity& identity,
+template <class File>
+std::string read_checked(File& file, const FileKind& kind, const FileIdentity& identity,
                          std::vector<std::uint8_t>& payload) {
   const std::uint64_t size = file.size();
   const std::string size_text = std::to_string(size) + " bytes";
@@ -147,6 +148,33 @@ std::string read_checked(InputFile& file, const FileKind& kind, const FileIdenti
   return {};
 }
 
+/// Bytes that are read like a file.
+class InputBytes {
+ public:
+  explicit InputBytes(Bytes bytes) : size_(bytes.size()), rest_(bytes) {}
+  std::uint64_t size() const { return size_; }
+  int read(std::span<std::uint8_t> out, std::size_t& got) {
+    got = std::min(out.size(), rest_.size());
+    std::copy_n(rest_.begin(), got, out.begin());
+    rest_ = rest_.subspan(got);
+    return 0;
+  }
+
+ private:
+  std::size_t size_;
+  Bytes rest_;
+};
+
+std::vector<std::uint8_t> header_of(const FileKind& kind, const FileIdentity& identity, Bytes payload) {
+  Header header;
+  header.magic = kind.magic;
+  header.version = kind.version;
+  header.identity = identity;
+  header.payload_size = payload.size();
+  header.payload_checksum = file_checksum(payload);
+  return encode(header);
+}
+
 FileLoad load(const FileKind& kind, const std::string& path, const FileIdentity& identity) {
   FileLoad result;
   InputFile file;
@@ -173,13 +201,7 @@ Error save(const FileKind& kind, const std::string& path, const FileIdentity& id
     return Error(Errc::io, not_saved + "payload: " + std::to_string(payload.size()) + " bytes, at most " +
                                std::to_string(kind.max_payload) + " are kept");
   }
-  Header header;
-  header.magic = kind.magic;
-  header.version = kind.version;
-  header.identity = identity;
-  header.payload_size = payload.size();
-  header.payload_checksum = file_checksum(payload);
-  const std::vector<std::uint8_t> head = encode(header);
+  const std::vector<std::uint8_t> head = header_of(kind, identity, payload);
   const std::string reason = replace_file(path, {head, payload});
   return reason.empty() ? Error() : Error(Errc::io, not_saved + reason);
 }
@@ -283,6 +305,27 @@ FileLoad load_file(const FileKind& kind, const std::string& path, const FileIden
     result.note = "out of memory";
     return result;
   }
+}
+
+std::vector<std::uint8_t> file_bytes(const FileKind& kind, const FileIdentity& identity,
+                                     std::span<const std::uint8_t> payload) {
+  std::vector<std::uint8_t> bytes = header_of(kind, identity, payload);
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  return bytes;
+}
+
+FileLoad load_bytes(const FileKind& kind, std::span<const std::uint8_t> bytes, const FileIdentity& identity) {
+  FileLoad result;
+  InputBytes file(bytes);
+  const std::string reason = read_checked(file, kind, identity, result.payload);
+  if (reason.empty()) {
+    result.state = FileState::loaded;
+    return result;
+  }
+  result.state = FileState::rejected;
+  result.payload = {};
+  result.note = std::string(kind.name) + " ignored: " + reason;
+  return result;
 }
 
 Error save_file(const FileKind& kind, const std::string& path, const FileIdentity& identity,

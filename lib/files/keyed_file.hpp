@@ -114,6 +114,12 @@ FileLoad load_file(const FileKind& kind, const std::string& path, const FileIden
 Error save_file(const FileKind& kind, const std::string& path, const FileIdentity& identity,
                 std::span<const std::uint8_t> payload) noexcept;
 
+/// What such a file would hold, and what becomes of that: for whoever keeps the bytes elsewhere. Checked as a file is,
+/// but for whose it is. The note names no path.
+std::vector<std::uint8_t> file_bytes(const FileKind& kind, const FileIdentity& identity,
+                                     std::span<const std::uint8_t> payload);
+FileLoad load_bytes(const FileKind& kind, std::span<const std::uint8_t> bytes, const FileIdentity& identity);
+
 /// The checksum of the format. It starts at h = (size + 1) * f, f = 0x9e3779b97f4a7c15, and takes
 /// eight bytes at a time, little-endian, the last ones padded with zeros: h = (h ^ word) * f, then
 /// h ^= h >> 32. Last comes the finaliser of MurmurHash3. Every step is a bijection, so damage

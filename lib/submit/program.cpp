@@ -31,8 +31,10 @@ Program::Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resource
     : context_(std::move(context)), plan_(std::move(plan)), resources_(std::move(resources)), use_(use) {}
 
 Result<std::unique_ptr<Program>> Program::create(std::shared_ptr<vk::Context> context, plan::Plan plan,
-                                                 Resources resources, encode::Use use, const SharedMemory& shared) {
+                                                 Resources resources, encode::Use use, const SharedMemory& shared,
+                                                 std::vector<std::string> labels) {
   std::unique_ptr<Program> self(new Program(std::move(context), std::move(plan), std::move(resources), use));
+  self->labels_ = std::move(labels);
   if (Error e = self->allocate(shared)) return e;
   auto encoded = self->encode(self->resources_);
   if (!encoded) return encoded.error();
@@ -68,9 +70,20 @@ Error Program::allocate(const SharedMemory& shared) {
   return reserve(readback_, plan_.readback_bytes(), vk::MemoryUse::readback, "brontes readback", shared.readback);
 }
 
+encode::Memories Program::memories(const Resources& resources) const {
+  return {arena_.get(), resources, staging_.get(), readback_.get(), labels_};
+}
+
 Result<encode::EncodedPlan> Program::encode(const Resources& resources) {
-  return encode::encode_plan(*context_, plan_, {arena_.get(), resources, staging_.get(), readback_.get()}, use_,
-                             stats_);
+  return encode::encode_plan(*context_, plan_, memories(resources), use_, stats_);
+}
+
+Error Program::flush_uploads() {
+  if (!uploads_written_) return {};
+  if (Error e = (staging_ ? *staging_ : *arena_).flush(0, plan_.upload_bytes)) return e;
+  uploads_written_ = false;
+  ++stats_.transfers_up;
+  return {};
 }
 
 Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes) {
@@ -79,24 +92,20 @@ Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes
   std::memcpy((staging_ ? *staging_ : *arena_).mapped() + offset, data, bytes);
   uploads_written_ = true;
   stats_.bytes_up += bytes;
-  return {};
+  return recorded_ ? flush_uploads() : Error();
 }
 
-Result<std::uint64_t> Program::submit(std::uint64_t after) {
+Result<std::uint64_t> Program::submit(const vk::Dependencies& dependencies) {
   if (Error e = context_->usable()) return e;
-  if (uploads_written_) {
-    if (Error e = (staging_ ? *staging_ : *arena_).flush(0, plan_.upload_bytes)) return e;
-    uploads_written_ = false;
-    ++stats_.transfers_up;
-  }
+  if (Error e = flush_uploads()) return e;
   // With nothing to run it is done when what it follows is.
-  std::uint64_t value = std::max(last_submit_, after);
-  if (!encoded_.buffers.empty()) {
-    auto submitted = context_->queue().submit(encoded_.buffers, after);
+  std::uint64_t value = std::max(last_submit_, dependencies.after);
+  if (!encoded_.buffers.empty() || !dependencies.waits.empty() || !dependencies.signals.empty()) {
+    auto submitted = context_->queue().submit(encoded_.buffers, dependencies);
     if (!submitted) return submitted.error();
     value = last_submit_ = *submitted;
     for (const vk::Commands& slot : encoded_.commands) slot->last_use = value;
-    encoded_.descriptors->last_use = value;
+    if (encoded_.descriptors) encoded_.descriptors->last_use = value;
     for (const auto* memory : {&arena_, &staging_, &readback_}) {
       if (*memory) (*memory)->last_use = value;
     }
@@ -106,6 +115,25 @@ Result<std::uint64_t> Program::submit(std::uint64_t after) {
   }
   add(stats_, encoded_.per_run);
   return value;
+}
+
+Error Program::record(VkCommandBuffer commands, const encode::Surroundings& around) {
+  if (Error e = context_->usable()) return e;
+  if (Error e = flush_uploads()) return e;
+  recorded_ = true;
+  encode::record_run(*context_, plan_, memories(resources_), encoded_, around, name_.c_str(), commands);
+  return {};
+}
+
+void Program::set_name(const std::string& name) {
+  name_ = name;
+  auto set = [&](VkObjectType type, auto handle, const char* what) {
+    context_->set_name(type, reinterpret_cast<std::uint64_t>(handle), (name_ + what).c_str());
+  };
+  if (arena_) set(VK_OBJECT_TYPE_BUFFER, arena_->buffer(), " arena");
+  if (staging_) set(VK_OBJECT_TYPE_BUFFER, staging_->buffer(), " staging");
+  if (readback_) set(VK_OBJECT_TYPE_BUFFER, readback_->buffer(), " readback");
+  for (VkCommandBuffer commands : encoded_.buffers) set(VK_OBJECT_TYPE_COMMAND_BUFFER, commands, "");
 }
 
 Error Program::wait(std::uint64_t nanoseconds) const { return context_->queue().wait(last_submit_, nanoseconds); }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace brontes::submit {
@@ -36,9 +37,10 @@ class Program {
 
   /// Allocates and encodes. `resources` are what the plan's resource ids mean; null where only empty
   /// values lie. Whoever gives `shared` memory sees to it that programs use it one after the other, from
-  /// write() to read().
+  /// write() to read(). `labels`: what debuggers show for each dispatch, or none.
   static Result<std::unique_ptr<Program>> create(std::shared_ptr<vk::Context> context, plan::Plan plan,
-                                                 Resources resources, encode::Use use, const SharedMemory& shared = {});
+                                                 Resources resources, encode::Use use, const SharedMemory& shared = {},
+                                                 std::vector<std::string> labels = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -49,8 +51,13 @@ class Program {
   /// Puts data into the upload range, at an offset of the arena. Waits for this program's own work.
   Error write(std::uint64_t offset, const void* data, std::uint64_t bytes);
 
-  /// Runs everything, after the timeline has reached `after`, or nothing. Allocates nothing when warm.
-  Result<std::uint64_t> submit(std::uint64_t after = 0);
+  /// Runs everything, after what it depends on, or nothing. Allocates nothing when warm.
+  Result<std::uint64_t> submit(const vk::Dependencies& dependencies = {});
+  /// Records a run into somebody else's command buffer, which uses what this program has. From now on written data is
+  /// there for the device at once, as nobody says when that command buffer is submitted.
+  Error record(VkCommandBuffer commands, const encode::Surroundings& around);
+  /// For debuggers.
+  void set_name(const std::string& name);
   /// Waits for the last submit.
   Error wait(std::uint64_t nanoseconds = vk::forever) const;
 
@@ -71,6 +78,8 @@ class Program {
   Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resources resources, encode::Use use);
   Error allocate(const SharedMemory& shared);
   Result<encode::EncodedPlan> encode(const Resources& resources);
+  encode::Memories memories(const Resources& resources) const;
+  Error flush_uploads();
 
   std::shared_ptr<vk::Context> context_;
   plan::Plan plan_;
@@ -81,7 +90,10 @@ class Program {
   encode::EncodedPlan encoded_;
   BatchStats stats_;
   encode::Use use_;
+  std::vector<std::string> labels_;
+  std::string name_ = "brontes program";
   bool uploads_written_ = false;  // since the last submit
+  bool recorded_ = false;         // in a command buffer of somebody else's
   std::uint64_t last_submit_ = 0;
 };
 

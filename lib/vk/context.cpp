@@ -2,9 +2,11 @@
 
 #include "files/keyed_file.hpp"
 #include "util/environment.hpp"
+#include "vk/features.hpp"
 #include "vk/loader_lock.hpp"
 #include "vk/result.hpp"
 
+#include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
@@ -55,21 +57,34 @@ Result<Selection> select(const DeviceOptions& options) {
 }
 
 Result<Selection> select(const vulkan::ExternalDevice& external, const DeviceOptions& options) {
+  if (Error e = check_instance_version(external.api_version)) return e;
   auto instance = Instance::adopt(external.get_instance_proc_addr, external.instance, options);
   if (!instance) return instance.error();
+  if (Error e = check_instance_version(**instance, external.physical_device, external.device)) return e;
   PhysicalDevice physical = describe(**instance, external.physical_device, 0);
-  if (!physical.info.suitable) {
-    return Error(Errc::unsupported,
-                 "adopt: " + physical.info.name + " cannot be used: " + physical.info.unsuitable_because);
-  }
+  if (Error e = check_suitable("adopt", physical)) return e;
   const auto families = queue_families(**instance, external.physical_device);
   if (external.queue_family >= families.size() ||
       (families[external.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) {
     return Error(Errc::invalid_argument, "adopt: queue family " + std::to_string(external.queue_family) + " of " +
                                              physical.info.name + " does not exist or has no compute support");
   }
+  for (std::uint32_t family : external.queue_families) {
+    if (family < families.size()) continue;
+    return Error(Errc::invalid_argument, "adopt: there is no queue family " + std::to_string(family) + " of " +
+                                             physical.info.name + " to share buffers with");
+  }
   physical.queue_family = external.queue_family;
-  physical.pointers &= external.pointers;
+  if (external.features == nullptr) {
+    physical.pointers &= external.pointers;
+  } else {
+    const EnabledFeatures enabled = enabled_features(*external.features);
+    if (!enabled.timeline_semaphore) {
+      return Error(Errc::unsupported,
+                   "adopt: the VkDevice was created without the timelineSemaphore feature; see required_features()");
+    }
+    physical.pointers &= enabled.buffer_device_address && enabled.int64;
+  }
   return Selection{std::move(*instance), std::move(physical)};
 }
 
@@ -86,7 +101,7 @@ Result<std::shared_ptr<Context>> Context::open(Selection selection, const Device
   if (Error e = self->create_device(addresses)) return e;
   VkQueue queue = VK_NULL_HANDLE;
   self->device_.table.vkGetDeviceQueue(self->device_.handle, self->physical_.queue_family, 0, &queue);
-  if (Error e = self->start(queue, addresses)) return e;
+  if (Error e = self->start(queue, {}, addresses)) return e;
   return self;
 }
 
@@ -94,9 +109,18 @@ Result<std::shared_ptr<Context>> Context::adopt(Selection selection, const vulka
                                                 const DeviceOptions& options, bool addresses) {
   std::shared_ptr<Context> self(new Context(std::move(selection), options));
   self->device_.handle = external.device;
-  self->int64_ = self->physical_.pointers;
+  self->int64_ = external.features != nullptr ? enabled_features(*external.features).int64 : self->physical_.pointers;
+  for (const char* name : external.extensions) {
+    if (name != nullptr && std::string(name) == VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) self->memory_budget_ = true;
+  }
+  std::vector<std::uint32_t>& sharing = self->sharing_;
+  sharing.assign(external.queue_families.begin(), external.queue_families.end());
+  sharing.push_back(external.queue_family);
+  std::sort(sharing.begin(), sharing.end());
+  sharing.erase(std::unique(sharing.begin(), sharing.end()), sharing.end());
+  if (sharing.size() == 1) sharing.clear();
   if (Error e = self->load_table()) return e;
-  if (Error e = self->start(external.queue, addresses)) return e;
+  if (Error e = self->start(external.queue, {external.lock, external.unlock}, addresses)) return e;
   return self;
 }
 
@@ -156,10 +180,10 @@ Error Context::load_table() {
   return {};
 }
 
-Error Context::start(VkQueue queue, bool addresses) {
+Error Context::start(VkQueue queue, HostLock host_lock, bool addresses) {
   if (Error e = memory_.open(*this, options_.simulate.staged_memory, addresses)) return e;
   physical_.info.mapped_memory = memory_.mapped();
-  if (Error e = queue_.open(queue)) return e;
+  if (Error e = queue_.open(queue, std::move(host_lock))) return e;
   if (Error e = open_cache(options_.pipeline_cache)) return e;
   at_exit_.watch();
   return {};
@@ -211,6 +235,20 @@ Error Context::save_cache() {
     return e;
   pipelines_saved_ = created;
   return {};
+}
+
+Result<std::vector<std::uint8_t>> Context::cache_blob() const {
+  auto data = pipelines_.cache_data();
+  if (!data) return data.error();
+  return files::file_bytes(files::pipeline_cache_file, identity_of(physical_), *data);
+}
+
+Error Context::add_cache_blob(Span<const std::uint8_t> blob) {
+  if (Error e = usable()) return e;
+  files::FileLoad loaded =
+      files::load_bytes(files::pipeline_cache_file, {blob.data(), blob.size()}, identity_of(physical_));
+  if (loaded.state != files::FileState::loaded) return Error(Errc::invalid_argument, loaded.note);
+  return pipelines_.merge(loaded.payload);
 }
 
 Error Context::usable() const {

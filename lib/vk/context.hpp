@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace brontes::vk {
 
@@ -67,6 +68,8 @@ class Context : public std::enable_shared_from_this<Context> {
   const DeviceOptions& options() const noexcept { return options_; }
   /// Whether VK_EXT_memory_budget is enabled.
   bool memory_budget() const noexcept { return memory_budget_; }
+  /// Families that buffers are shared by; empty where they are one family's.
+  const std::vector<std::uint32_t>& sharing() const noexcept { return sharing_; }
   /// False where the VkDevice is somebody else's.
   bool owns_device() const noexcept { return device_.owned; }
 
@@ -85,6 +88,10 @@ class Context : public std::enable_shared_from_this<Context> {
 
   PipelineCacheStatus cache_status() const { return cache_status_; }
   Error save_cache();
+  /// The cache as it would be in a file, and the other way round. Errc::invalid_argument for one that a file would be
+  /// rejected for.
+  Result<std::vector<std::uint8_t>> cache_blob() const;
+  Error add_cache_blob(Span<const std::uint8_t> blob);
 
   /// As vk::check(), and remembers that the device is lost.
   Error check(VkResult result, const char* call) const { return vk::check(note(result), call); }
@@ -108,14 +115,20 @@ class Context : public std::enable_shared_from_this<Context> {
     if (ran_pipelines_.exchange(created, std::memory_order_relaxed) != created) AtExit::renew();
   }
 
-  /// Debug names exist while validation is on.
+  /// Debug names exist while validation is on, and on adopted devices whose instance has VK_EXT_debug_utils.
   void set_name(VkObjectType type, std::uint64_t object, const char* name) const;
+
+  /// Whether labels in command buffers go anywhere.
+  bool labels() const noexcept {
+    return instance_->table.vkCmdBeginDebugUtilsLabelEXT != nullptr &&
+           instance_->table.vkCmdEndDebugUtilsLabelEXT != nullptr;
+  }
 
  private:
   Context(Selection selection, const DeviceOptions& options);
   Error load_table();
   Error create_device(bool addresses);
-  Error start(VkQueue queue, bool addresses);
+  Error start(VkQueue queue, HostLock host_lock, bool addresses);
   Error open_cache(const PipelineCacheOptions& options);
   void save_cache_if_wanted() noexcept;
 
@@ -127,6 +140,7 @@ class Context : public std::enable_shared_from_this<Context> {
   PhysicalDevice physical_;
   OwnedDevice device_;  // destroyed after everything below, which belongs to it
   bool memory_budget_ = false;
+  std::vector<std::uint32_t> sharing_;
   bool int64_ = false;
   Memory memory_;
   Pipelines pipelines_;

@@ -221,6 +221,12 @@ Result<std::shared_ptr<Instance>> Instance::adopt(PFN_vkGetInstanceProcAddr get_
   self->notes_ = static_cast<bool>(options.on_message);
   self->get_instance_proc_addr = get_proc;
   self->handle = instance;
+  // Functions of an extension that the instance does not have are null.
+  self->debug_utils = true;
+  if (get_proc(instance, "vkGetPhysicalDeviceFeatures2") == nullptr) {
+    return Error(Errc::unsupported,
+                 "adopt: the VkInstance was created for Vulkan 1.0 (VkApplicationInfo::apiVersion), and 1.2 is needed");
+  }
   if (Error e = self->load_table()) return e;
   return self;
 }

@@ -199,6 +199,11 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   VkBufferCreateInfo buffer{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   // A vec4 access to the last element must stay inside, and no buffer may be empty.
   buffer.size = (std::max<std::uint64_t>(bytes, 1) + 15) / 16 * 16;
+  if (use == MemoryUse::device && !context.sharing().empty()) {
+    buffer.sharingMode = VK_SHARING_MODE_CONCURRENT;
+    buffer.queueFamilyIndexCount = static_cast<std::uint32_t>(context.sharing().size());
+    buffer.pQueueFamilyIndices = context.sharing().data();
+  }
   vma::VmaAllocationCreateInfo create{};
   create.usage = vma::VMA_MEMORY_USAGE_AUTO;
   switch (use) {

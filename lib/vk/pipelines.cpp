@@ -28,6 +28,22 @@ Error Pipelines::open(const std::vector<std::uint8_t>& payload) {
   return {};
 }
 
+Error Pipelines::merge(const std::vector<std::uint8_t>& payload) {
+  if (Error e = context_.usable()) return e;
+  VkPipelineCacheCreateInfo create{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  create.initialDataSize = payload.size();
+  create.pInitialData = payload.data();
+  VkPipelineCache made = VK_NULL_HANDLE;
+  if (Error e = context_.check(context_.vk().vkCreatePipelineCache(context_.device(), &create, nullptr, &made),
+                               "vkCreatePipelineCache")) {
+    return e;
+  }
+  const PipelineCache source(context_.device(), context_.vk(), made);
+  const std::lock_guard lock(cache_mutex_);
+  return context_.check(context_.vk().vkMergePipelineCaches(context_.device(), cache_.get(), 1, &made),
+                        "vkMergePipelineCaches");
+}
+
 Error Pipelines::make_kernel(const kernels::Kernel& kernel, kernels::AccessMode access, KernelObjects& objects) const {
   const DeviceTable& vk = context_.vk();
   const VkDevice device = context_.device();
@@ -97,8 +113,11 @@ Result<Pipeline> Pipelines::make_pipeline(const kernels::Kernel& kernel, const P
   create.stage.pName = kernel.entry_point;
   create.layout = objects.layout.get();
   VkPipeline pipeline = VK_NULL_HANDLE;
-  const VkResult result =
-      context_.vk().vkCreateComputePipelines(context_.device(), cache_.get(), 1, &create, nullptr, &pipeline);
+  VkResult result = VK_SUCCESS;
+  {
+    const std::shared_lock lock(cache_mutex_);
+    result = context_.vk().vkCreateComputePipelines(context_.device(), cache_.get(), 1, &create, nullptr, &pipeline);
+  }
   if (Error e = context_.check(result, "vkCreateComputePipelines")) {
     e.message = std::string("kernel ") + kernel.name + ": " + e.message;
     return e;
@@ -185,6 +204,7 @@ Result<std::vector<std::uint8_t>> Pipelines::cache_data() const {
   // The cache may grow between the two calls when other threads create pipelines.
   constexpr int most_attempts = 8;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    const std::shared_lock lock(cache_mutex_);
     std::size_t size = 0;
     if (Error e = context_.check(vk.vkGetPipelineCacheData(context_.device(), cache_.get(), &size, nullptr),
                                  "vkGetPipelineCacheData")) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ class Pipelines {
 
   /// Starts the VkPipelineCache from a payload that was checked beforehand; empty is a cold start.
   Error open(const std::vector<std::uint8_t>& payload);
+
+  /// Adds to the cache what a payload has that was checked beforehand.
+  Error merge(const std::vector<std::uint8_t>& payload);
 
   struct Bound {
     VkPipeline pipeline;
@@ -89,6 +93,7 @@ class Pipelines {
 
   const Context& context_;
   PipelineCache cache_;
+  mutable std::shared_mutex cache_mutex_;  // others may use the cache at the same time, who merges into it may not
   std::array<std::array<KernelObjects, kernels::access_modes>, kernels::count> kernels_;
   std::mutex mutex_;
   std::map<PipelineKey, std::shared_ptr<Entry>> entries_;

@@ -3,8 +3,12 @@
 #include "vk/context.hpp"
 #include "vk/result.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 
 namespace brontes::vk {
 namespace {
@@ -13,9 +17,13 @@ constexpr int drain_attempts = 10;
 constexpr std::chrono::milliseconds drain_pause{5};
 constexpr std::chrono::milliseconds lost_grace{20};
 
+/// Where runs do their work.
+constexpr VkPipelineStageFlags work_stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+
 }  // namespace
 
-Error Queue::open(VkQueue queue) {
+Error Queue::open(VkQueue queue, HostLock host) {
+  std::shared_ptr<QueueMutex> mutex = mutex_of(queue);
   VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo create{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
@@ -25,44 +33,117 @@ Error Queue::open(VkQueue queue) {
     return e;
   }
   queue_ = queue;
+  mutex_ = std::move(mutex);
+  host_ = std::move(host);
   timeline_ = Semaphore(context_.device(), context_.vk(), semaphore);
   context_.set_name(VK_OBJECT_TYPE_SEMAPHORE, reinterpret_cast<std::uint64_t>(semaphore), "brontes timeline");
   return {};
 }
 
-Result<std::uint64_t> Queue::submit(Span<const VkCommandBuffer> parts, std::uint64_t after) {
+void Queue::lock() {
+  mutex_->lock();
+  if (!host_.lock) return;
+  struct Undo {
+    ~Undo() {
+      if (mutex != nullptr) mutex->unlock();
+    }
+    QueueMutex* mutex;
+  } undo{mutex_.get()};
+  host_.lock();
+  undo.mutex = nullptr;
+}
+
+void Queue::unlock() noexcept {
+  if (host_.unlock) host_.unlock();
+  mutex_->unlock();
+}
+
+Error Queue::check_semaphores(const Dependencies& dependencies) const {
+  for (const vulkan::SemaphoreWait& wait : dependencies.waits) {
+    if (wait.semaphore == VK_NULL_HANDLE) {
+      return Error(Errc::invalid_argument, "submit: a semaphore to wait for is VK_NULL_HANDLE");
+    }
+    // Whatever a run does comes after a barrier with these stages in its first scope.
+    if ((wait.stages & (work_stages | VK_PIPELINE_STAGE_ALL_COMMANDS_BIT)) == 0) {
+      return Error(Errc::invalid_argument,
+                   "submit: the stages of a wait have neither compute shaders nor transfers, so nothing would wait");
+    }
+    if (wait.semaphore == timeline_.get() && wait.value > last_value_) {
+      return Error(Errc::invalid_argument, "submit: a wait for value " + std::to_string(wait.value) +
+                                               " of the device's own timeline, of which " +
+                                               std::to_string(last_value_) + " was submitted last");
+    }
+  }
+  for (const vulkan::SemaphoreSignal& signal : dependencies.signals) {
+    if (signal.semaphore == VK_NULL_HANDLE) {
+      return Error(Errc::invalid_argument, "submit: a semaphore to signal is VK_NULL_HANDLE");
+    }
+    if (signal.semaphore == timeline_.get()) {
+      return Error(Errc::invalid_argument, "submit: the device's own timeline is to be signalled");
+    }
+  }
+  return {};
+}
+
+Result<std::uint64_t> Queue::submit(Span<const VkCommandBuffer> parts, const Dependencies& dependencies) {
   if (Error e = context_.usable()) return e;
-  std::lock_guard lock(mutex_);
-  const std::size_t count = parts.size();
-  values_.resize(count);
+  if (mine()) {
+    return Error(Errc::invalid_argument,
+                 "the queue is locked by this thread (vulkan::lock_queue); unlock it before work is submitted");
+  }
+  std::lock_guard lock(*this);
+  if (Error e = check_semaphores(dependencies)) return e;
+  const std::size_t count = std::max<std::size_t>(parts.size(), 1);
+
+  const std::size_t own_waits = dependencies.after != 0 ? 1 : 0;
+  waits_.assign(own_waits, timeline_.get());
+  wait_values_.assign(own_waits, dependencies.after);
+  wait_stages_.assign(own_waits, work_stages);
+  for (const vulkan::SemaphoreWait& wait : dependencies.waits) {
+    waits_.push_back(wait.semaphore);
+    wait_values_.push_back(wait.value);
+    wait_stages_.push_back(wait.stages);
+  }
+  // Each part raises the timeline, which also keeps drivers from joining parts into one job. It comes last, so that
+  // drivers that signal one by one are done with the others when it is seen.
+  signals_.clear();
+  values_.resize(count - 1);
+  for (std::size_t i = 0; i + 1 < count; ++i) values_[i] = last_value_ + 1 + i;
+  for (const vulkan::SemaphoreSignal& signal : dependencies.signals) {
+    signals_.push_back(signal.semaphore);
+    values_.push_back(signal.value);
+  }
+  signals_.push_back(timeline_.get());
+  values_.push_back(last_value_ + count);
+
   timelines_.resize(count);
   infos_.resize(count);
-  const VkSemaphore semaphore = timeline_.get();
-  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   for (std::size_t i = 0; i < count; ++i) {
-    // Each part raises the timeline, which also keeps drivers from joining parts into one job.
-    values_[i] = last_value_ + 1 + i;
+    // What the first part waits for, all commands behind it in submission order wait for, too.
+    const auto waits = static_cast<std::uint32_t>(i == 0 ? waits_.size() : own_waits);
+    const bool last = i + 1 == count;
+    const auto signals = static_cast<std::uint32_t>(last ? signals_.size() : 1);
     VkTimelineSemaphoreSubmitInfo& timeline = timelines_[i];
     timeline = {VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
-    timeline.signalSemaphoreValueCount = 1;
+    timeline.waitSemaphoreValueCount = waits;
+    timeline.pWaitSemaphoreValues = wait_values_.data();
+    timeline.signalSemaphoreValueCount = signals;
     timeline.pSignalSemaphoreValues = &values_[i];
-    timeline.waitSemaphoreValueCount = after != 0 ? 1 : 0;
-    timeline.pWaitSemaphoreValues = &after;
     VkSubmitInfo& info = infos_[i];
     info = {VK_STRUCTURE_TYPE_SUBMIT_INFO, &timeline};
-    info.waitSemaphoreCount = timeline.waitSemaphoreValueCount;
-    info.pWaitSemaphores = &semaphore;
-    info.pWaitDstStageMask = &stages;
-    info.commandBufferCount = 1;
-    info.pCommandBuffers = &parts[i];
-    info.signalSemaphoreCount = 1;
-    info.pSignalSemaphores = &semaphore;
+    info.waitSemaphoreCount = waits;
+    info.pWaitSemaphores = waits_.data();
+    info.pWaitDstStageMask = wait_stages_.data();
+    info.commandBufferCount = parts.empty() ? 0 : 1;
+    info.pCommandBuffers = parts.empty() ? nullptr : &parts[i];
+    info.signalSemaphoreCount = signals;
+    info.pSignalSemaphores = last ? signals_.data() : &signals_.back();
   }
   const VkResult result =
       context_.vk().vkQueueSubmit(queue_, static_cast<std::uint32_t>(count), infos_.data(), VK_NULL_HANDLE);
   if (Error e = context_.check(result, "vkQueueSubmit")) return e;
   last_value_ += count;
-  submits += count;
+  submits += parts.size();
   return last_value_.load();
 }
 
@@ -103,7 +184,9 @@ bool Queue::drain() noexcept {
     await(last, forever);
     // The timeline alone is not enough: Mesa's submit thread (22.3) touches the semaphores of a submit a moment longer
     // than the wait for them lasts, and they are about to be destroyed.
-    std::lock_guard lock(mutex_);
+    // Where one of several Devices on a queue is closed by a thread that has the lock, that is enough.
+    std::unique_lock<Queue> lock(*this, std::defer_lock);
+    if (!mine()) lock.lock();
     const VkResult result = context_.note(context_.vk().vkQueueWaitIdle(queue_));
     if (result == VK_SUCCESS) return true;
     if (result == VK_ERROR_DEVICE_LOST) {

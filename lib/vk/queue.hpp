@@ -2,13 +2,16 @@
 #pragma once
 
 #include "vk/handle.hpp"
+#include "vk/queue_lock.hpp"
 
 #include <brontes/error.hpp>
 #include <brontes/tensor.hpp>
+#include <brontes/vulkan.hpp>
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+#include <functional>
+#include <memory>
 #include <vector>
 
 namespace brontes::vk {
@@ -20,19 +23,40 @@ inline constexpr std::uint64_t forever = ~std::uint64_t{0};
 /// Makes a timeline value at least `to`.
 void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) noexcept;
 
+/// What a run waits for, and what it signals when it is done besides the timeline.
+struct Dependencies {
+  std::uint64_t after = 0;  // on the timeline
+  Span<const vulkan::SemaphoreWait> waits;
+  Span<const vulkan::SemaphoreSignal> signals;
+
+  bool empty() const noexcept { return after == 0 && waits.empty() && signals.empty(); }
+};
+
+/// The lock callbacks of whoever owns the queue, both empty or neither.
+struct HostLock {
+  std::function<void()> lock;
+  std::function<void()> unlock;
+};
+
 /// Thread-safety: any thread.
 class Queue {
  public:
   explicit Queue(const Context& context) : context_(context) {}
-  Error open(VkQueue queue);
+  Error open(VkQueue queue, HostLock host = {});
 
   VkQueue handle() const noexcept { return queue_; }
-  /// Vulkan wants submits serialised; hold it for any use of handle().
-  std::mutex& mutex() noexcept { return mutex_; }
+  VkSemaphore timeline() const noexcept { return timeline_.get(); }
 
-  /// One vkQueueSubmit for all parts of a run, in order, which begins when the timeline has reached `after`: either
-  /// all of them are submitted or none. The value the last part will reach.
-  Result<std::uint64_t> submit(Span<const VkCommandBuffer> parts, std::uint64_t after = 0);
+  /// Vulkan wants submits serialised: hold the lock for any use of handle(). First comes that of the process, then the
+  /// host's own.
+  void lock();
+  void unlock() noexcept;
+  /// The calling thread holds it, so that locking would never return.
+  bool mine() const noexcept { return mutex_->mine(); }
+
+  /// One vkQueueSubmit for all parts of a run, in order, which begins when what it depends on is done: either all of
+  /// them are submitted or none. Without a part it only waits and signals. The value the last part will reach.
+  Result<std::uint64_t> submit(Span<const VkCommandBuffer> parts, const Dependencies& dependencies = {});
 
   /// True when the timeline has reached `value`: what was to raise it so far uses nothing any more. Never blocks. Once
   /// the device is lost, only for what was known before.
@@ -47,15 +71,21 @@ class Queue {
 
  private:
   VkResult await(std::uint64_t value, std::uint64_t nanoseconds) const noexcept;
+  Error check_semaphores(const Dependencies& dependencies) const;
 
   const Context& context_;
   VkQueue queue_ = VK_NULL_HANDLE;
   Semaphore timeline_;
-  std::mutex mutex_;
+  std::shared_ptr<QueueMutex> mutex_;
+  HostLock host_;
   std::atomic<std::uint64_t> last_value_{0};
   mutable std::atomic<std::uint64_t> reached_{0};  // the highest value seen so far
-  // Of submit(), kept so that a warm one allocates nothing. Under mutex_.
-  std::vector<std::uint64_t> values_;
+  // Of submit(), kept so that a warm one allocates nothing. Under the lock.
+  std::vector<VkSemaphore> waits_;
+  std::vector<std::uint64_t> wait_values_;
+  std::vector<VkPipelineStageFlags> wait_stages_;
+  std::vector<VkSemaphore> signals_;
+  std::vector<std::uint64_t> values_;  // of the timeline by part, but those of the other semaphores before the last
   std::vector<VkTimelineSemaphoreSubmitInfo> timelines_;
   std::vector<VkSubmitInfo> infos_;
 };

@@ -25,6 +25,8 @@
 
 // Null where the extension is not enabled.
 #define BRONTES_INSTANCE_EXTENSION_FUNCTIONS(X) \
+  X(vkCmdBeginDebugUtilsLabelEXT)               \
+  X(vkCmdEndDebugUtilsLabelEXT)                 \
   X(vkCreateDebugUtilsMessengerEXT)             \
   X(vkDestroyDebugUtilsMessengerEXT)            \
   X(vkSetDebugUtilsObjectNameEXT)
@@ -82,6 +84,7 @@
   X(vkGetSemaphoreCounterValue)     \
   X(vkInvalidateMappedMemoryRanges) \
   X(vkMapMemory)                    \
+  X(vkMergePipelineCaches)          \
   X(vkQueueSubmit)                  \
   X(vkQueueWaitIdle)                \
   X(vkResetCommandPool)             \

@@ -73,6 +73,7 @@ constexpr VkResult device[] = {VK_ERROR_OUT_OF_HOST_MEMORY,
   X(vkGetSemaphoreCounterValue, losing)              \
   X(vkInvalidateMappedMemoryRanges, memory)          \
   X(vkMapMemory, mapping)                            \
+  X(vkMergePipelineCaches, memory)                   \
   X(vkQueueSubmit, losing)                           \
   X(vkQueueWaitIdle, losing)                         \
   X(vkResetCommandPool, device_memory_only)          \

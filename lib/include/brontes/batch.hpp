@@ -454,6 +454,7 @@ class BRONTES_API Batch {
 
  private:
   friend struct OpAccess;
+  friend struct RunAccess;
   struct BRONTES_LOCAL State;
   std::unique_ptr<State> state_;
 };

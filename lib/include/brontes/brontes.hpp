@@ -11,6 +11,7 @@
 #include <brontes/matmul_cache.hpp>
 #include <brontes/ops.hpp>
 #include <brontes/pipeline_cache.hpp>
+#include <brontes/prepare.hpp>
 #include <brontes/program.hpp>
 #include <brontes/stats.hpp>
 #include <brontes/tensor.hpp>

@@ -119,6 +119,7 @@ class BRONTES_API Program {
 
  private:
   friend class Batch;
+  friend struct RunAccess;
   struct BRONTES_LOCAL State;
   explicit Program(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;

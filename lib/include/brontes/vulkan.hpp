@@ -4,12 +4,17 @@
 /// For programs that use Vulkan themselves. The only public header that includes Vulkan's.
 #include <vulkan/vulkan.h>
 
+#include <brontes/batch.hpp>
 #include <brontes/buffer.hpp>
 #include <brontes/device.hpp>
 #include <brontes/export.hpp>
+#include <brontes/program.hpp>
+#include <brontes/tensor.hpp>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
+#include <vector>
 
 namespace brontes::vulkan {
 
@@ -27,16 +32,82 @@ struct Handles {
 /// Thread-safety: any thread.
 BRONTES_API Handles handles(const Device& device) noexcept;
 
+/// Holds the lock of a Device's queue, and the Device, until it is unlocked or destroyed: on the thread that locked it.
+///
+/// Thread-safety: one thread.
+class BRONTES_API QueueLock {
+ public:
+  /// Owns nothing.
+  QueueLock() noexcept = default;
+  QueueLock(QueueLock&& other) noexcept;
+  QueueLock& operator=(QueueLock&& other) noexcept;
+  ~QueueLock();
+
+  bool owns_lock() const noexcept { return context_ != nullptr; }
+  explicit operator bool() const noexcept { return owns_lock(); }
+  void unlock() noexcept;
+
+ private:
+  friend QueueLock lock_queue(const Device& device);
+  std::shared_ptr<vk::Context> context_;
+};
+
 /// Vulkan wants queue access serialised. Hold this while you submit to handles().queue yourself;
 /// keep it short, as execute() on other threads waits for it.
 ///
 ///     auto lock = brontes::vulkan::lock_queue(device);
 ///     vkQueueSubmit(queue, ...);
 ///
+/// There is one lock per VkQueue and process, which all Devices on that queue share. With the callbacks of an
+/// ExternalDevice it is taken first and the host's own lock second.
+///
+/// A call of the library that would submit work while its own thread has the lock fails with Errc::invalid_argument; it
+/// does not hang. A thread that has the lock and asks for it again gets one that owns nothing, and keeps what it has.
 /// In a forked process there is no queue to use: the lock returned owns nothing.
 ///
 /// Thread-safety: any thread.
-BRONTES_API std::unique_lock<std::mutex> lock_queue(const Device& device);
+BRONTES_API QueueLock lock_queue(const Device& device);
+
+// --- A device of your own ---------------------------------------------------------------------------
+
+/// Features and extensions that a VkDevice is created with.
+struct DeviceFeatures {
+  DeviceFeatures() noexcept { vulkan12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES; }
+
+  VkPhysicalDeviceFeatures vulkan10{};
+  VkPhysicalDeviceVulkan12Features vulkan12{};
+  /// Names of device extensions: string literals.
+  std::vector<const char*> extensions;
+};
+
+/// What a VkDevice must have been created with for adopt(), besides an instance for Vulkan 1.2 or later: the
+/// timelineSemaphore feature, and no extension. Empty when the host is out of memory.
+///
+/// Thread-safety: any thread.
+BRONTES_API DeviceFeatures required_features();
+
+/// The same, and whatever else Brontes can use and the device offers: bufferDeviceAddress and shaderInt64, for
+/// AccessMode::pointer, and VK_EXT_memory_budget, for messages about memory. Without them it does as well as it can.
+/// Errors: invalid_argument for null handles, unsupported for a device that does not have what is required.
+///
+/// Thread-safety: any thread.
+BRONTES_API Result<DeviceFeatures> recommended_features(PFN_vkGetInstanceProcAddr get_instance_proc_addr,
+                                                        VkInstance instance, VkPhysicalDevice physical_device);
+
+/// Turns features on in the chain that a VkDevice will be created with, and leaves the others in it as they are:
+/// those of Vulkan 1.2 in a VkPhysicalDeviceVulkan12Features, or in the structures of the single features, whichever
+/// the chain has. Errc::invalid_argument, which names it, for a feature that no structure of the chain has: then
+/// nothing is changed. Extensions are a list of yours; add the names to it that it does not have yet.
+///
+///     auto wanted = brontes::vulkan::recommended_features(vkGetInstanceProcAddr, instance, gpu).value();
+///     VkPhysicalDeviceVulkan12Features features12{...};              // yours
+///     VkPhysicalDeviceFeatures2 features{..., &features12};
+///     if (auto e = brontes::vulkan::merge(wanted, features)) return fail(e);
+///     device_info.pNext = &features;
+///     names.insert(names.end(), wanted.extensions.begin(), wanted.extensions.end());
+///
+/// Thread-safety: any thread.
+BRONTES_API Error merge(const DeviceFeatures& wanted, VkPhysicalDeviceFeatures2& chain);
 
 /// A device of your own for Brontes to run on. All handles must outlive the Device made from them
 /// and everything made from that.
@@ -46,17 +117,157 @@ struct ExternalDevice {
   VkPhysicalDevice physical_device = VK_NULL_HANDLE;
   /// Created with Vulkan 1.2 or later and the timelineSemaphore feature.
   VkDevice device = VK_NULL_HANDLE;
-  /// A queue with compute support. Brontes locks it with lock_queue(); so must you.
+  /// A queue with compute support. Brontes locks it as lock_queue() does; so must you, or give the callbacks below.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
-  /// The device was created with the bufferDeviceAddress and shaderInt64 features: AccessMode::pointer may be used.
+  /// The device was created with the bufferDeviceAddress and shaderInt64 features: AccessMode::pointer may be used. Not
+  /// looked at where `features` says what it was created with.
   bool pointers = false;
+  /// How your application locks the queue, where it has a lock of its own: called around every use of the queue, on the
+  /// thread that uses it, and never nested by one Device. They must not throw, nor call the library. A thread must not
+  /// call the library while it holds that lock, unless it got it from lock_queue() or the lock is recursive: Brontes
+  /// cannot see it, and would wait for ever. Give both or neither.
+  std::function<void()> lock;
+  std::function<void()> unlock;
+  /// What the device was created with: the chain, and the names of extensions. Needed only during adopt(). What is not
+  /// there is not used; without a chain that is everything optional.
+  const VkPhysicalDeviceFeatures2* features = nullptr;
+  Span<const char* const> extensions;
+  /// VkApplicationInfo::apiVersion of the instance, where you know it: one below 1.2 is then an error that says so.
+  /// With 0 Brontes finds out as far as it can.
+  std::uint32_t api_version = 0;
+  /// Queue families, besides queue_family, whose queues use Brontes' buffers. Buffers are shared by all of them
+  /// (VK_SHARING_MODE_CONCURRENT), so no ownership has to be transferred. Needed only during adopt().
+  Span<const std::uint32_t> queue_families;
 };
 
 /// Opens a Device that runs on `external`. `options.select`, `allow_cpu` and `validation`
 /// have no effect. Errc::invalid_argument for null handles and for a queue family without compute,
-/// Errc::unsupported below the baseline.
+/// Errc::unsupported below the baseline. Names and labels for debuggers are set if the instance has VK_EXT_debug_utils.
 BRONTES_API Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& options = {});
+
+// --- Waiting on the GPU, not on the CPU -------------------------------------------------------------
+//
+// A run of Brontes works in the stages COMPUTE_SHADER and TRANSFER only, with SHADER_READ, SHADER_WRITE, TRANSFER_READ
+// and TRANSFER_WRITE. It begins with a barrier from those stages to those stages, and what it does is one submission in
+// Vulkan's submission order. These are guarantees:
+//
+//   - On the same queue no semaphore is needed. Brontes sees what was submitted before it if your commands end with a
+//     barrier to the stages and accesses above. Your commands that are submitted after it see what it wrote if they
+//     begin with a barrier from COMPUTE_SHADER and TRANSFER with SHADER_WRITE and TRANSFER_WRITE.
+//   - On another queue, use semaphores, which need no barriers besides, as long as the queue families are the same or
+//     the buffer is shared by them.
+//
+// Work of yours that uses a Buffer is not known to Brontes: keep the Buffer until it is done, and do not write() or
+// read() it from the host meanwhile.
+
+/// A semaphore that a run waits for.
+struct SemaphoreWait {
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  /// Of a timeline semaphore; ignored for binary ones.
+  std::uint64_t value = 0;
+  /// What of the run waits: compute shaders, transfers or both. Where one of them waits, what follows it does, too.
+  VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+};
+
+/// A semaphore that a run signals when all of it is done.
+struct SemaphoreSignal {
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  /// Of a timeline semaphore; ignored for binary ones.
+  std::uint64_t value = 0;
+};
+
+struct SubmitInfo {
+  Span<const SemaphoreWait> waits;
+  Span<const SemaphoreSignal> signals;
+  /// Other work of the same device that the run follows.
+  Submission after;
+};
+
+/// Batch::submit() and Program::submit() that wait for semaphores and signal others, all in the one vkQueueSubmit: if
+/// the call fails nothing has run, and no semaphore is waited for or signalled. Where there is nothing to run the
+/// semaphores are waited for and signalled all the same. Neither call waits on the host.
+///
+/// The semaphores belong to the same VkDevice, and Vulkan's rules for them are yours to keep: a binary one has its
+/// signal submitted before its wait; on one queue the signal of a timeline value is submitted before the wait for it,
+/// or the queue stands still. Keep semaphores until the run is done. Whatever waits for the run on the host (read(),
+/// write(), Submission::wait(), the end of the Device) also waits for what the run waits for.
+///
+/// Errors: those of submit(); invalid_argument for a null semaphore, for stages in which a run does nothing, and for a
+/// value of the Device's own timeline() that nothing submitted so far will reach.
+///
+/// Thread-safety: as Batch and Program.
+BRONTES_API Result<Submission> submit(Batch& batch, const SubmitInfo& info);
+BRONTES_API Result<Submission> submit(Program& program, const SubmitInfo& info);
+
+/// What a Submission waits for: the timeline semaphore of the Device and a value that it reaches when the work is done.
+/// Wait for it in a vkQueueSubmit of your own; do not signal it. The semaphore lives as long as the Device and whatever
+/// was made from it. VK_NULL_HANDLE and 0 for an empty Submission, and in a forked process.
+struct TimelinePoint {
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  std::uint64_t value = 0;
+};
+
+/// Thread-safety: any thread.
+BRONTES_API TimelinePoint timeline(const Submission& submission) noexcept;
+
+// --- Runs in command buffers of your own ------------------------------------------------------------
+
+/// What comes before a recorded run in submission order and what comes after it: the other sides of its two barriers.
+/// The defaults are right for whatever comes; narrow ones let a GPU overlap more.
+struct RecordOptions {
+  VkPipelineStageFlags before_stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  VkAccessFlags before_writes = VK_ACCESS_MEMORY_WRITE_BIT;
+  VkPipelineStageFlags after_stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  VkAccessFlags after_accesses = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+};
+
+/// Records a run of the program into a command buffer that is being recorded, outside of a render pass, for a queue
+/// with compute support. Nothing is submitted and nothing waits.
+///
+/// **Barriers.** The run begins with a memory barrier from `before_*` to COMPUTE_SHADER and TRANSFER, and ends with one
+/// from these to `after_*` and the host. In between it is what submit() would run, in one piece whatever
+/// work_per_submit says. It leaves another compute pipeline, descriptor set 0 and push constants bound.
+///
+/// **Lifetime.** The command buffer uses the program's memory, descriptors and imported buffers. Until it is done for
+/// good keep the Program, and do not rebind() it: either makes the command buffer invalid. Brontes does not know when
+/// the command buffer runs, so whatever waits for a run (write(), read(), ~Program) does not wait for it: you do.
+///
+/// **Replays.** The command buffer may be submitted any number of times, also while earlier submits of it, or of others
+/// the program is recorded in, are in flight: on one queue they follow each other by their barriers, and so do runs by
+/// submit() on the same queue. On different queues they need semaphores in between, as they share the program's memory.
+/// Data written by write() is used by runs that are submitted afterwards; write() only while none is in flight.
+///
+/// **Results.** Values stored to buffers are where submit() would put them. read() gives what the last finished run
+/// left.
+///
+/// Errors: invalid_argument for a null command buffer or a program that was moved from, device_lost, out_of_memory.
+///
+/// Thread-safety: as Program; the command buffer's pool is used, too.
+BRONTES_API Error record(Program& program, VkCommandBuffer commands, const RecordOptions& options = {});
+
+// --- Queue families ---------------------------------------------------------------------------------
+//
+// A Buffer is Brontes' own queue family's, unless ExternalDevice::queue_families has it shared. To use one on a queue
+// of another family all the same, hand it over and back by these, each recorded on either side: release on the queue
+// that has it, then acquire on the one that gets it, with a semaphore in between. On Brontes' side submit them to
+// handles().queue under lock_queue(). Where both families are the same they are plain barriers.
+
+/// Records the release of a buffer by queue family `from` to family `to`.
+/// Errc::invalid_argument for a null command buffer or a Buffer that was moved from.
+BRONTES_API Error release(const Buffer& buffer, VkCommandBuffer commands, std::uint32_t from, std::uint32_t to);
+/// Records that family `to` takes over what family `from` has released.
+BRONTES_API Error acquire(const Buffer& buffer, VkCommandBuffer commands, std::uint32_t from, std::uint32_t to);
+
+// --- Names for debuggers ----------------------------------------------------------------------------
+//
+// Where VK_EXT_debug_utils is enabled (on devices that Brontes opens: with validation), objects have names that begin
+// with "brontes", and dispatches are labelled with the ops they run: "matmul+add+gelu %7".
+
+/// The name of a Buffer, or of a Program: its memory and command buffers, and the label around what record() records.
+/// Without the extension nothing happens.
+BRONTES_API void set_name(const Buffer& buffer, const char* name);
+BRONTES_API void set_name(Program& program, const char* name);
 
 /// The VkBuffer behind a Buffer, and where its elements begin in it.
 struct BufferRegion {

@@ -1,0 +1,45 @@
+#define VK_NO_PROTOTYPES
+#include <brontes/vulkan.hpp>
+
+#include "api/access.hpp"
+#include "vk/features.hpp"
+
+namespace brontes::vulkan {
+
+DeviceFeatures required_features() {
+  DeviceFeatures features;
+  features.vulkan12.timelineSemaphore = VK_TRUE;
+  return features;
+}
+
+Result<DeviceFeatures> recommended_features(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
+                                            VkPhysicalDevice physical_device) {
+  return guarded("recommended_features", [&]() -> Result<DeviceFeatures> {
+    if (get_instance_proc_addr == nullptr || instance == VK_NULL_HANDLE || physical_device == VK_NULL_HANDLE) {
+      return Error(Errc::invalid_argument, "recommended_features: every handle must be given");
+    }
+    auto adopted = vk::Instance::adopt(get_instance_proc_addr, instance, {});
+    if (!adopted) return adopted.error();
+    const vk::PhysicalDevice physical = vk::describe(**adopted, physical_device, 0);
+    if (Error e = vk::check_suitable("recommended_features", physical)) return e;
+    DeviceFeatures features = required_features();
+    if (physical.pointers) {
+      features.vulkan12.bufferDeviceAddress = VK_TRUE;
+      features.vulkan10.shaderInt64 = VK_TRUE;
+    }
+    if (physical.memory_budget) features.extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    return features;
+  });
+}
+
+Error merge(const DeviceFeatures& wanted, VkPhysicalDeviceFeatures2& chain) {
+  return guarded("merge", [&]() -> Error {
+    vk::EnabledFeatures features;
+    features.timeline_semaphore = wanted.vulkan12.timelineSemaphore == VK_TRUE;
+    features.buffer_device_address = wanted.vulkan12.bufferDeviceAddress == VK_TRUE;
+    features.int64 = wanted.vulkan10.shaderInt64 == VK_TRUE;
+    return vk::enable_features(features, chain);
+  });
+}
+
+}  // namespace brontes::vulkan

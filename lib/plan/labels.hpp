@@ -1,0 +1,15 @@
+// What debuggers show for a dispatch.
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <string>
+#include <vector>
+
+namespace brontes::plan {
+
+/// By dispatch: the ops it runs and what they make, "matmul+add+gelu %7". One of several dispatches of the same ops is
+/// numbered: "sum %3 (2/2)".
+std::vector<std::string> labels(const Plan& plan, const record::Graph& graph);
+
+}  // namespace brontes::plan
