@@ -7,7 +7,6 @@ Usage: prebuilt_kernels.py store          as a script of `meson dist`: from the 
 import hashlib
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
@@ -42,7 +41,9 @@ def store():
     target = release / GENERATED
     target.mkdir(exist_ok=True)
     for name in FILES:
-        shutil.copyfile(build / "kernels" / name, target / name)
+        content = (build / "kernels" / name).read_bytes()
+        if not (target / name).exists() or (target / name).read_bytes() != content:
+            (target / name).write_bytes(content)
     (target / STAMP).write_text(stamp)
 
 

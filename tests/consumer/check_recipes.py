@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The recipes of packaging/ have the version and options of the project, and their files parse. Building with them takes
-vcpkg and Conan, and the network.
+"""The recipes of packaging/ have the version and options of the project, and their files parse. Building with them
+takes vcpkg and Conan, and the network.
 
 Usage: check_recipes.py SOURCE VERSION
 """
@@ -33,7 +33,8 @@ def main():
         if not (source / folder).is_dir():
             problems.append(f"packaging/conan/conanfile.py exports {folder}, which is not there")
     needed = re.findall(r"^subdir\('(\w+)'\)", (source / "meson.build").read_text(), re.MULTILINE)
-    problems += [f"packaging/conan/conanfile.py does not export {folder}" for folder in needed if f'"{folder}"' not in recipe]
+    problems += [f"packaging/conan/conanfile.py does not export {folder}" for folder in needed
+                 if f'"{folder}"' not in recipe]
 
     wrap = configparser.ConfigParser()
     wrap.read_string((packaging / "brontes.wrap.in").read_text())

@@ -15,7 +15,8 @@ LIST = pathlib.Path(__file__).parent / "exported.txt"
 
 # What belongs to brontes: its functions, the type information of its classes, and the C functions.
 OURS = re.compile(r"^(((vtable|typeinfo|typeinfo name|guard variable|VTT) for )?brontes::|brontes_\w+$)")
-PRIVATE = re.compile(r"\bbrontes::(vk|record|plan|encode|engine|submit|capi|kernels|spirv|files|util|weights|tune)::|::State\b")
+PRIVATE = re.compile(
+    r"\bbrontes::(vk|record|plan|encode|engine|submit|capi|kernels|spirv|files|util|weights|tune)::|::State\b")
 
 
 def tool(*command, text=None):
@@ -24,7 +25,8 @@ def tool(*command, text=None):
 
 def exported_symbols(library):
     """(kind, name, version) of each, the names as C++ writes them."""
-    rows = [line.split()[-2:] for line in tool("nm", "-D", "--defined-only", "--with-symbol-versions", library).splitlines()]
+    table = tool("nm", "-D", "--defined-only", "--with-symbol-versions", library)
+    rows = [line.split()[-2:] for line in table.splitlines()]
     names = tool("c++filt", text="\n".join(symbol.split("@")[0] for _, symbol in rows)).splitlines()
     return [(kind, name, symbol.partition("@")[2].lstrip("@")) for (kind, symbol), name in zip(rows, names)]
 
