@@ -341,10 +341,10 @@ class Recorder {
     const ValueId x = any_with_elements();
     switch (random_.below(24)) {
       case 22:
-      case 23: return joins();
+      case 23: return random_.one_in(2) ? store_joined() : joins();
       case 21: {  // results that make up parts of a buffer
         const ResourceId resource = random_.below(resource_count);
-        for (std::uint32_t i = random_.between(1, 4); i-- > 0;) {
+        for (std::uint32_t i = random_.between(2, 5); i-- > 0;) {
           store_piece(resource);
           if (random_.one_in(4)) chain(import(resource), random_.between(1, 2));
         }
@@ -523,6 +523,24 @@ class Recorder {
         return;
       }
     }
+  }
+
+  // Results that are joined in a buffer, or in a part of it.
+  void store_joined() {
+    std::vector<ValueId> parts;
+    std::uint64_t n = 0;
+    do {
+      const std::uint64_t count = random_.one_in(8) ? random_.between(1, 20) : random_.one_in(2) ? 16 : 4;
+      if (n + count > resource_elements) break;
+      parts.push_back(part(Shape(count)));
+      n += count;
+    } while (!random_.one_in(4));
+    const ValueId y = join(parts, 0);
+    const ResourceId resource = random_.below(resource_count);
+    const std::uint64_t begin = 16 * random_.below(static_cast<std::uint32_t>((resource_elements - n) / 16 + 1));
+    const Range range[] = {{static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin + n)}};
+    if (ops::store_slice(graph_, y, resource, Shape(resource_elements), range)) return;
+    if (random_.one_in(3)) chain(import(resource), random_.between(1, 2));
   }
 
   // A piece of a buffer of whole vec4s, or nearly.
