@@ -20,6 +20,12 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
 
+# Loops marked [[unroll]] are unrolled first, the innermost ones in each round, so that what the rest sees has constants
+# in place of their counters: then arrays that they index become scalars. (Blocks are merged because every pass after
+# that takes time by their number.)
+UNROLLING = ["--ssa-rewrite", "--loop-unroll", "--simplify-instructions", "--eliminate-dead-branches", "--merge-blocks"]
+MAX_ROUNDS = 8
+
 # What spirv-opt does. No inlining: every driver inlines by itself, and the elementwise ops inlined into
 # every place that writes a result make modules of megabytes.
 OPTIMIZATIONS = [
@@ -73,6 +79,25 @@ def dependencies(depfile_text: str) -> List[str]:
     return [part.replace("\\ ", " ") for part in re.findall(r"(?:\\ |\S)+", right)]
 
 
+def loops_to_unroll(path: str) -> int:
+    """How many loops of a module ask to be unrolled."""
+    with open(path, "rb") as file:
+        module = Module.parse(file.read())
+    return sum(opcode == OP_LOOP_MERGE and operands[2] & LOOP_UNROLL != 0 for opcode, operands, _ in module.instructions())
+
+
+def unroll(args: argparse.Namespace, path: str) -> None:
+    """Replaces a module by one that has no such loops."""
+    left = loops_to_unroll(path)
+    for _ in range(MAX_ROUNDS):
+        if left == 0:
+            return
+        run("spirv-opt", args.source, [args.spirv_opt, *UNROLLING, "--target-env=" + args.target_env, path, "-o", path])
+        left = loops_to_unroll(path)
+    raise KernelError(f"{args.source}: spirv-opt cannot unroll {left} of the loops marked [[unroll]]: "
+                      "they need literal bounds and a counter of their own, and no break, continue or return")
+
+
 def command_compile(args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="kernelgen-") as scratch:
         raw, optimised, deps = (os.path.join(scratch, name) for name in ("raw.spv", "opt.spv", "raw.d"))
@@ -81,6 +106,7 @@ def command_compile(args: argparse.Namespace) -> None:
             [args.glslang, "--quiet", *environment, "-S", "comp", "--depfile", deps,
              *("-I" + folder for folder in args.include), *("-D" + define for define in args.define),
              "-o", raw, args.source])
+        unroll(args, raw)
         run("spirv-opt", args.source, [args.spirv_opt, *OPTIMIZATIONS, "--target-env=" + args.target_env, raw, "-o", optimised])
         run("spirv-val", args.source, [args.spirv_val, *environment, optimised])
         with open(optimised, "rb") as module:
@@ -102,7 +128,7 @@ OP_NAME, OP_MEMBER_NAME, OP_ENTRY_POINT, OP_EXECUTION_MODE, OP_CAPABILITY = 5, 6
 OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_IMAGE = 20, 21, 22, 23, 25
 OP_TYPE_ARRAY, OP_TYPE_RUNTIME_ARRAY, OP_TYPE_STRUCT, OP_TYPE_POINTER = 28, 29, 30, 32
 OP_CONSTANT, OP_SPEC_TRUE, OP_SPEC_FALSE, OP_SPEC_CONSTANT, OP_SPEC_COMPOSITE = 43, 48, 49, 50, 51
-OP_VARIABLE, OP_DECORATE, OP_MEMBER_DECORATE = 59, 71, 72
+OP_VARIABLE, OP_DECORATE, OP_MEMBER_DECORATE, OP_LOOP_MERGE = 59, 71, 72, 246
 # SourceContinued, Source, SourceExtension, Name, MemberName, String, Line, NoLine, ModuleProcessed
 DEBUG_OPCODES = {2, 3, 4, OP_NAME, OP_MEMBER_NAME, 7, 8, 317, 330}
 
@@ -115,6 +141,8 @@ UNIFORM_CONSTANT, UNIFORM, PUSH_CONSTANT, STORAGE_BUFFER = 0, 2, 9, 12
 
 # GroupNonUniform and its family, then the older subgroup ballot and vote
 SUBGROUP_CAPABILITIES = set(range(61, 69)) | {4423, 4431}
+
+LOOP_UNROLL = 1  # of a loop's control
 
 NO_SPEC_ID = 0xFFFFFFFF
 

@@ -2,30 +2,40 @@
 // Either `sources` lanes load a row each, which is then broadcast, or with `sources` 1 all lanes load each row:
 // lavapipe of Mesa 22 broadcasts by a loop over lanes and is faster that way.
 //
-// A kernel has the constants `rows` (up to 16) and `sources` (1, 4 or 8, and no more than a subgroup has lanes) and
-// declares uint a_at[16], where what its lane loads begins in A, and vec4 x[4].
+// A kernel has the constants `rows` (up to 16) and `sources` (1, 4 or 8, and no more than a subgroup has lanes). A lane
+// makes left_count loads for a step, the row of load s being left_row(s). With sources > 1, row r of the tile is then
+// what lane r % sources got from load r / sources.
 #ifndef BRONTES_LEFT_GLSL
 #define BRONTES_LEFT_GLSL
-
-#define BRONTES_FOR_ROWS(DO) \
-  DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
 
 const uint left_count = (rows + sources - 1u) / sources;
 
 // The row of the tile that load s of this lane is for.
 uint left_row(uint s) { return min(s * sources + (sources == 1u ? 0u : gl_SubgroupInvocationID % sources), rows - 1u); }
 
-// Four of k of row r of the tile, where FOUR(s) loads those of left_row(s). Broadcasts want constant lanes.
-#define BRONTES_LEFT_LOAD(s, FOUR) \
-  if (sources > 1u && s < left_count) x[s] = FOUR(s);
-#define BRONTES_LEFT_LOADS(FOUR) \
-  BRONTES_LEFT_LOAD(0, FOUR) BRONTES_LEFT_LOAD(1, FOUR) BRONTES_LEFT_LOAD(2, FOUR) BRONTES_LEFT_LOAD(3, FOUR)
-#define BRONTES_LEFT(factor, r, FOUR)                   \
-  if (sources == 1u)                                    \
-    factor = FOUR(r);                                   \
-  else if (sources == 8u)                               \
-    factor = subgroupBroadcast(x[r / 8], r % 8);        \
-  else                                                  \
-    factor = subgroupBroadcast(x[r / 4], r % 4);
+// Sets `to` to what `from` is in a lane from 0 to 7. Broadcasts want literal lanes: once loops are unrolled, one case is
+// left of the switch.
+#define BRONTES_BROADCAST(to, from, lane)                  \
+  switch (lane) {                                          \
+    case 0u: to = subgroupBroadcast(from, 0u); break;      \
+    case 1u: to = subgroupBroadcast(from, 1u); break;      \
+    case 2u: to = subgroupBroadcast(from, 2u); break;      \
+    case 3u: to = subgroupBroadcast(from, 3u); break;      \
+    case 4u: to = subgroupBroadcast(from, 4u); break;      \
+    case 5u: to = subgroupBroadcast(from, 5u); break;      \
+    case 6u: to = subgroupBroadcast(from, 6u); break;      \
+    case 7u: to = subgroupBroadcast(from, 7u); break;      \
+  }
+
+// Sets `to` to four of k of row r of the tile, where x[s] is what this lane got from load s, and `load` loads those of
+// row r.
+#define BRONTES_LEFT(to, x, r, load)                       \
+  if (sources == 1u) {                                     \
+    to = load;                                             \
+  } else if (sources == 8u) {                              \
+    BRONTES_BROADCAST(to, x[(r) / 8u], (r) % 8u)           \
+  } else {                                                 \
+    BRONTES_BROADCAST(to, x[(r) / 4u], (r) % 4u)           \
+  }
 
 #endif

@@ -4,6 +4,7 @@
 // B is W[n,k]: all lanes run along k, for `columns` rows of W at once so that A is read once for these.
 // B is [k,n]: `teams` teams of lanes share k, and the lanes of a team run along n.
 // Either way the lanes' sums meet in shared memory. BRONTES_SUBGROUP adds up those of a subgroup beforehand.
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 #ifdef BRONTES_SUBGROUP
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -43,8 +44,7 @@ const uint nk_floats = group_size * outputs;
 const uint kn_floats = group_size * rows * (1 + vectorized / 2 % 2 * 3);
 shared float partial[b_layout * nk_floats + (1 - b_layout) * kn_floats];
 
-#define FOR_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-#define FOR_COLUMNS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3) DO(r, 4) DO(r, 5) DO(r, 6) DO(r, 7)
+#define FOUR(name, i) vec4(load1(name, i), load1(name, (i) + 1u), load1(name, (i) + 2u), load1(name, (i) + 3u))
 
 // `copy` counts the matrices of C: those of a batch, once for each slice of k.
 uint slice_of(uint copy) { return batched != 0u ? copy / params.batch : copy; }
@@ -59,85 +59,84 @@ void weight_rows(uint tile, uint copy) {
 
   // Rows past the end repeat the last one; their sums go nowhere.
   uint a_row[8];
+  [[unroll]] for (uint r = 0u; r < 8u; ++r) a_row[r] = (before.x + min(r, params.m - 1u)) * params.k;
   uint w_row[8];
   uint w_at[8];  // in vec4s if aligned
-  float sum[64];
-#define BEGIN_ROW(r) a_row[r] = (before.x + min(r, params.m - 1u)) * params.k;
-#define BEGIN_COLUMN(r, c)                                       \
-  w_row[c] = before.y + min(first + c, params.n_count - 1u);     \
-  w_at[c] = w_row[c] * params.k / (aligned ? 4u : 1u);
-#define BEGIN_SUM(r, c) sum[r * 8 + c] = 0.0;
-#define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
-  FOR_ROWS(BEGIN_ROW)
-  FOR_COLUMNS(BEGIN_COLUMN, 0)
-  FOR_ROWS(BEGIN_SUMS)
+  [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+    w_row[c] = before.y + min(first + c, params.n_count - 1u);
+    w_at[c] = w_row[c] * params.k / (aligned ? 4u : 1u);
+  }
+  float sum[8 * 8];
+  [[unroll]] for (uint i = 0u; i < 64u; ++i) sum[i] = 0.0;
 
   vec4 x[8];
   vec4 whole[8];
   uvec4 words[8];
   float scale[8];
-#define FOUR(name, i) vec4(load1(name, i), load1(name, (i) + 1u), load1(name, (i) + 2u), load1(name, (i) + 3u))
-#define FETCH(unused, c)                                                        \
-  if (c < columns) {                                                            \
-    if (b_type != type_f32) {                                                   \
-      words[c] = weight_words(w_row[c], k);                                     \
-      if (b_quantized) scale[c] = weight_scale(w_row[c], k);                    \
-    } else if (aligned) {                                                       \
-      whole[c] = load4(b, w_at[c] + k / 4u);                                    \
-    } else {                                                                    \
-      whole[c] = FOUR(b, w_at[c] + k);                                          \
-    }                                                                           \
-  }
-#define LOAD_ROW(r)                                                             \
-  if (r < rows) {                                                               \
-    if (aligned)                                                                \
-      x[r] = load4(a, a_row[r] / 4u + at / 4u);                                 \
-    else                                                                        \
-      x[r] = FOUR(a, a_row[r] + at);                                            \
-  }
-#define ADD(r, c)                                                               \
-  if (r < rows) {                                                               \
-    sum[r * 8 + c] += x[r].x * w.x;                                             \
-    sum[r * 8 + c] += x[r].y * w.y;                                             \
-    sum[r * 8 + c] += x[r].z * w.z;                                             \
-    sum[r * 8 + c] += x[r].w * w.w;                                             \
-  }
-#define ADD_COLUMN(unused, c)                                                       \
-  if (c < columns) {                                                                \
-    vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);            \
-    if (b_quantized) w *= scale[c];                                                 \
-    ADD(0, c) ADD(1, c) ADD(2, c) ADD(3, c) ADD(4, c) ADD(5, c) ADD(6, c) ADD(7, c) \
+  // Adds the products of x with elements 4s .. 4s + 3 of each column's chunk.
+#define ADD_COLUMNS                                                                     \
+  [[unroll]] for (uint c = 0u; c < 8u; ++c) {                                           \
+    if (c < columns) {                                                                  \
+      vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);              \
+      if (b_quantized) w *= scale[c];                                                   \
+      [[unroll]] for (uint r = 0u; r < 8u; ++r) {                                       \
+        if (r < rows) {                                                                 \
+          [[unroll]] for (uint i = 0u; i < 4u; ++i) sum[r * 8u + c] += x[r][i] * w[i];  \
+        }                                                                               \
+      }                                                                                 \
+    }                                                                                   \
   }
 
   uint k = begin + weight_chunk * lane;
   for (; k + weight_chunk <= end; k += weight_chunk * group_size) {
-    FOR_COLUMNS(FETCH, 0)
+    [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+      if (c < columns) {
+        if (b_type != type_f32) {
+          words[c] = weight_words(w_row[c], k);
+          if (b_quantized) scale[c] = weight_scale(w_row[c], k);
+        } else if (aligned) {
+          whole[c] = load4(b, w_at[c] + k / 4u);
+        } else {
+          whole[c] = FOUR(b, w_at[c] + k);
+        }
+      }
+    }
     uint at = k;
     for (uint s = 0u; s < weight_chunk / 4u; ++s) {
-      FOR_ROWS(LOAD_ROW)
-      FOR_COLUMNS(ADD_COLUMN, 0)
+      [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+        if (r < rows) {
+          if (aligned)
+            x[r] = load4(a, a_row[r] / 4u + at / 4u);
+          else
+            x[r] = FOUR(a, a_row[r] + at);
+        }
+      }
+      ADD_COLUMNS
       at += 4u;
     }
   }
   // What is left of a chunk falls to one lane. Zero past the end, on both sides: an infinity there times
   // zero would be NaN.
-#define FETCH_REST(unused, c)                                                                             \
-  if (c < columns) {                                                                                      \
-    if (b_type != type_f32)                                                                               \
-      words[c] = weight_words(w_row[c], k);                                                               \
-    else                                                                                                  \
-      whole[c] = mix(vec4(0.0), loadu4(b, w_at[c] + k, w_at[c] + end), inside);                                 \
-  }
-#define LOAD_REST(r) \
-  if (r < rows) x[r] = mix(vec4(0.0), loadu4(a, min(a_row[r] + at, a_row[r] + end - 1u), a_row[r] + end), inside);
   if (ragged) {
     if (k < end) {
       uint at = k;
       bvec4 inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
-      FOR_COLUMNS(FETCH_REST, 0)
+      [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+        if (c < columns) {
+          if (b_type != type_f32)
+            words[c] = weight_words(w_row[c], k);
+          else
+            whole[c] = mix(vec4(0.0), loadu4(b, w_at[c] + k, w_at[c] + end), inside);
+        }
+      }
       for (uint s = 0u; s < weight_chunk / 4u; ++s) {
-        FOR_ROWS(LOAD_REST)
-        FOR_COLUMNS(ADD_COLUMN, 0)
+        [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+          if (r < rows) {
+            uint row_end = a_row[r] + end;
+            x[r] = mix(vec4(0.0), loadu4(a, min(a_row[r] + at, row_end - 1u), row_end), inside);
+          }
+        }
+        ADD_COLUMNS
         at += 4u;
         inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
       }
@@ -147,23 +146,26 @@ void weight_rows(uint tile, uint copy) {
 #ifdef BRONTES_SUBGROUP
   uint parts = gl_NumSubgroups;
   uint stride = parts;
-#define MEET(r, c) \
-  if (r < rows && c < columns) sum[r * 8 + c] = subgroupAdd(sum[r * 8 + c]);
-#define MEET_ROW(r) FOR_COLUMNS(MEET, r)
-  FOR_ROWS(MEET_ROW)
-#define SHARE(r, c) \
-  if (r < rows && c < columns) partial[(r * columns + c) * parts + gl_SubgroupID] = sum[r * 8 + c];
-#define SHARE_ROW(r) FOR_COLUMNS(SHARE, r)
+  [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+    [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+      if (r < rows && c < columns) sum[r * 8u + c] = subgroupAdd(sum[r * 8u + c]);
+    }
+  }
   if (subgroupElect()) {
-    FOR_ROWS(SHARE_ROW)
+    [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+      [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+        if (r < rows && c < columns) partial[(r * columns + c) * parts + gl_SubgroupID] = sum[r * 8u + c];
+      }
+    }
   }
 #else
   const uint parts = min(8u, group_size);
   uint stride = group_size;
-#define SHARE(r, c) \
-  if (r < rows && c < columns) partial[(r * columns + c) * group_size + lane] = sum[r * 8 + c];
-#define SHARE_ROW(r) FOR_COLUMNS(SHARE, r)
-  FOR_ROWS(SHARE_ROW)
+  [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+    [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+      if (r < rows && c < columns) partial[(r * columns + c) * group_size + lane] = sum[r * 8u + c];
+    }
+  }
   barrier();
   for (uint i = lane; i < outputs * parts; i += group_size) {
     uint at = i / parts * group_size + i % parts;
@@ -196,57 +198,59 @@ void columns_of_b(uint tile, uint copy) {
 
   uint a_row[8];
   vec4 sum[8];
-#define BEGIN(r)                                            \
-  a_row[r] = (before.x + min(r, params.m - 1u)) * params.k; \
-  sum[r] = vec4(0.0);
-  FOR_ROWS(BEGIN)
-
-#define LOAD_B(u) (four ? load4(b, i + (u) * width) : vec4(load1(b, i + (u) * width), 0.0, 0.0, 0.0))
-#define ADD_B(r, left, right)   \
-  if (four)                     \
-    sum[r] += left * right;     \
-  else                          \
-    sum[r].x += left * right.x;
-#define ADD_FOUR(r)                                                                     \
-  if (r < rows) {                                                                       \
-    vec4 x;                                                                             \
-    if (aligned)                                                                        \
-      x = load4(a, a_row[r] / 4u + k / 4u);                                             \
-    else                                                                                \
-      x = FOUR(a, a_row[r] + k);                                                        \
-    ADD_B(r, x.x, w0) ADD_B(r, x.y, w1) ADD_B(r, x.z, w2) ADD_B(r, x.w, w3)             \
+  [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+    a_row[r] = (before.x + min(r, params.m - 1u)) * params.k;
+    sum[r] = vec4(0.0);
   }
+
+#define LOAD_B(i) (four ? load4(b, i) : vec4(load1(b, i), 0.0, 0.0, 0.0))
   uint k = begin + 4u * team;
   for (; k + 4u <= end; k += 4u * teams) {
     uint i = k * width + at;
-    vec4 w0 = LOAD_B(0u);
-    vec4 w1 = LOAD_B(1u);
-    vec4 w2 = LOAD_B(2u);
-    vec4 w3 = LOAD_B(3u);
-    FOR_ROWS(ADD_FOUR)
+    vec4 w[4];
+    [[unroll]] for (uint u = 0u; u < 4u; ++u) w[u] = LOAD_B(i + u * width);
+    [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+      if (r < rows) {
+        vec4 x;
+        if (aligned)
+          x = load4(a, a_row[r] / 4u + k / 4u);
+        else
+          x = FOUR(a, a_row[r] + k);
+        [[unroll]] for (uint u = 0u; u < 4u; ++u) {
+          if (four)
+            sum[r] += x[u] * w[u];
+          else
+            sum[r].x += x[u] * w[u].x;
+        }
+      }
+    }
   }
   // The last one to three of k, which fall to one team.
-#define ADD_ONE(r) \
-  if (r < rows) { ADD_B(r, load1(a, a_row[r] + k), w) }
   if (!aligned) {
     for (; k < end; ++k) {
       uint i = k * width + at;
-      vec4 w = LOAD_B(0u);
-      FOR_ROWS(ADD_ONE)
+      vec4 w = LOAD_B(i);
+      [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+        if (r < rows) {
+          float x = load1(a, a_row[r] + k);
+          if (four)
+            sum[r] += x * w;
+          else
+            sum[r].x += x * w.x;
+        }
+      }
     }
   }
 
   const uint planes = four ? 4u : 1u;
-#define PUT(r)                                                  \
-  if (r < rows) {                                               \
-    partial[planes * r * group_size + local] = sum[r].x;        \
-    if (four) {                                                 \
-      partial[(4 * r + 1) * group_size + local] = sum[r].y;     \
-      partial[(4 * r + 2) * group_size + local] = sum[r].z;     \
-      partial[(4 * r + 3) * group_size + local] = sum[r].w;     \
-    }                                                           \
+  [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+    if (r < rows) {
+      partial[planes * r * group_size + local] = sum[r].x;
+      if (four) {
+        [[unroll]] for (uint i = 1u; i < 4u; ++i) partial[(4u * r + i) * group_size + local] = sum[r][i];
+      }
+    }
   }
-  FOR_ROWS(PUT)
   barrier();
   for (uint o = local; o < rows * lanes; o += group_size) {
     uint row = o / lanes;

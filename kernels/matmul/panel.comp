@@ -33,8 +33,6 @@ layout(constant_id = 9) const uint vectorized = 0;
 
 #include "left.glsl"
 
-#define FOR_COLUMNS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3) DO(r, 4) DO(r, 5) DO(r, 6) DO(r, 7)
-
 // Rows that do not begin on a vec4 are counted in floats, and their last four of k goes past the end. (No && here:
 // glslang makes no constants of it.)
 const bool ragged = (vectorized & 1u) == 0u;
@@ -71,8 +69,12 @@ vec4 load_last_b(uint at, uint rest) {
 }
 
 // Where a row that is not packed begins.
-uint begin_of(uint row, bool in_floats) {
-  return in_floats ? row * params.k + params.k_begin : row * matmul_fours() + params.k_begin / 4u;
+uint begin_of_a(uint row) {
+  return a_split ? row * params.k + params.k_begin : row * matmul_fours() + params.k_begin / 4u;
+}
+
+uint begin_of_b(uint row) {
+  return b_split ? row * params.k + params.k_begin : row * matmul_fours() + params.k_begin / 4u;
 }
 
 // Columns `first` and on of the tile, `columns` per lane. Rows and columns past the end repeat the last one; their
@@ -88,83 +90,84 @@ void compute(uint band, uint panel, uint first, uint z) {
   if (batched != 0u) skipped = factors_of(z) * uvec2((params.m + rows - 1u) / rows, (params.n + width - 1u) / width);
   uint end = (k_end + (split ? 0u : 3u)) / 4u;
   uint a_at[16];
+  [[unroll]] for (uint s = 0u; s < 16u; ++s) {
+    if (s < left_count)
+      a_at[s] = a_packed != 0u ? ((skipped.x + band) * fours + four) * rows + left_row(s)
+                               : begin_of_a(before.x + min(band * rows + left_row(s), params.m - 1u));
+  }
   uint b_at[8];
-  float sum[128];
-#define LOCAL(c) (first + (c) * gl_SubgroupSize + lane)
-#define BEGIN_LEFT(s)                                                                       \
-  if (s < left_count)                                                                       \
-    a_at[s] = a_packed != 0u ? ((skipped.x + band) * fours + four) * rows + left_row(s)     \
-                             : begin_of(before.x + min(band * rows + left_row(s), params.m - 1u), a_split);
-#define BEGIN_COLUMN(unused, c)                                                             \
-  if (c < columns)                                                                          \
-    b_at[c] = b_packed != 0u ? ((skipped.y + panel) * fours + four) * width + min(LOCAL(c), width - 1u) \
-                             : begin_of(before.y + min(panel * width + LOCAL(c), params.n_count - 1u), b_split);
-#define BEGIN_SUM(r, c) \
-  if (r < rows && c < columns) sum[r * 8 + c] = 0.0;
-#define BEGIN_SUMS(r) FOR_COLUMNS(BEGIN_SUM, r)
-  BRONTES_FOR_ROWS(BEGIN_LEFT)
-  FOR_COLUMNS(BEGIN_COLUMN, 0)
-  BRONTES_FOR_ROWS(BEGIN_SUMS)
+  [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+    uint local = first + c * gl_SubgroupSize + lane;
+    if (c < columns)
+      b_at[c] = b_packed != 0u ? ((skipped.y + panel) * fours + four) * width + min(local, width - 1u)
+                               : begin_of_b(before.y + min(panel * width + local, params.n_count - 1u));
+  }
+  float sum[16 * 8];
+  [[unroll]] for (uint r = 0u; r < 16u; ++r) {
+    [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+      if (r < rows && c < columns) sum[r * 8u + c] = 0.0;
+    }
+  }
 
   vec4 x[4];
   vec4 w[8];
-#define FOUR(s) load_a(a_at[s])
-#define LOAD_B(unused, c) \
-  if (c < columns) w[c] = load_b(b_at[c]);
-#define LAST_FOUR(s) load_last_a(a_at[s], k_end % 4u)
-#define LOAD_LAST_B(unused, c) \
-  if (c < columns) w[c] = load_last_b(b_at[c], k_end % 4u);
-#define ADD_X(r, c) \
-  if (c < columns) sum[r * 8 + c] += factor.x * w[c].x;
-#define ADD_Y(r, c) \
-  if (c < columns) sum[r * 8 + c] += factor.y * w[c].y;
-#define ADD_Z(r, c) \
-  if (c < columns) sum[r * 8 + c] += factor.z * w[c].z;
-#define ADD_W(r, c) \
-  if (c < columns) sum[r * 8 + c] += factor.w * w[c].w;
-#define ADD_PRODUCTS(r, FOUR)                                                               \
-  if (r < rows) {                                                                           \
-    vec4 factor;                                                                            \
-    BRONTES_LEFT(factor, r, FOUR)                                                           \
-    FOR_COLUMNS(ADD_X, r) FOR_COLUMNS(ADD_Y, r) FOR_COLUMNS(ADD_Z, r) FOR_COLUMNS(ADD_W, r) \
+  // Adds the products of four of k, where load_a(s) and load_b(c) load them.
+#define STEP(load_a, load_b)                                                        \
+  [[unroll]] for (uint s = 0u; s < 4u; ++s) {                                       \
+    if (sources > 1u && s < left_count) x[s] = load_a(s);                           \
+  }                                                                                 \
+  [[unroll]] for (uint c = 0u; c < 8u; ++c) {                                       \
+    if (c < columns) w[c] = load_b(c);                                              \
+  }                                                                                 \
+  [[unroll]] for (uint r = 0u; r < 16u; ++r) {                                      \
+    if (r < rows) {                                                                 \
+      vec4 factor;                                                                  \
+      BRONTES_LEFT(factor, x, r, load_a(r))                                         \
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {                                   \
+        [[unroll]] for (uint c = 0u; c < 8u; ++c) {                                 \
+          if (c < columns) sum[r * 8u + c] += factor[i] * w[c][i];                  \
+        }                                                                           \
+      }                                                                             \
+    }                                                                               \
   }
-#define ADD_ROW(r) ADD_PRODUCTS(r, FOUR)
-#define ADD_LAST_ROW(r) ADD_PRODUCTS(r, LAST_FOUR)
-#define NEXT_LEFT(s) \
-  if (s < left_count) a_at[s] += a_step;
-#define NEXT_COLUMN(unused, c) \
-  if (c < columns) b_at[c] += b_step;
-#define STEP                                        \
-  BRONTES_LEFT_LOADS(FOUR)                          \
-  FOR_COLUMNS(LOAD_B, 0)                            \
-  BRONTES_FOR_ROWS(ADD_ROW)                         \
-  BRONTES_FOR_ROWS(NEXT_LEFT)                       \
-  FOR_COLUMNS(NEXT_COLUMN, 0)
+#define FOUR_A(s) load_a(a_at[s])
+#define FOUR_B(c) load_b(b_at[c])
+#define LAST_A(s) load_last_a(a_at[s], k_end % 4u)
+#define LAST_B(c) load_last_b(b_at[c], k_end % 4u)
   [[dont_unroll]] for (; four < end; four += steps) {
-    STEP
-    if (steps > 1u) { STEP }
+    [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+      if (i < steps) {
+        STEP(FOUR_A, FOUR_B)
+        [[unroll]] for (uint s = 0u; s < 16u; ++s) {
+          if (s < left_count) a_at[s] += a_step;
+        }
+        [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+          if (c < columns) b_at[c] += b_step;
+        }
+      }
+    }
   }
   if (split && k_end % 4u != 0u) {
-    BRONTES_LEFT_LOADS(LAST_FOUR)
-    FOR_COLUMNS(LOAD_LAST_B, 0)
-    BRONTES_FOR_ROWS(ADD_LAST_ROW)
+    STEP(LAST_A, LAST_B)
   }
 
   // Row after row moves to the front: a copy of the epilogue for every sum would take drivers seconds to compile, and
   // so does finding sums by an index.
-#define PUT(unused, c)                                                                                  \
-  if (c < columns) {                                                                                    \
-    uint column = panel * width + LOCAL(c);                                                             \
-    if (LOCAL(c) < width && column < params.n_count)                                                    \
-      put1((before.z + row) * params.n + params.n_begin + column, sum[c]);                              \
-  }
-#define MOVE(r, c) \
-  if (r + 1 < rows && c < columns) sum[r * 8 + c] = sum[(r * 8 + 8) % 128 + c];
-#define MOVE_ROW(r) FOR_COLUMNS(MOVE, r)
   uint last_row = min(band * rows + rows, params.m);
   [[dont_unroll]] for (uint row = band * rows; row < last_row; ++row) {
-    FOR_COLUMNS(PUT, 0)
-    BRONTES_FOR_ROWS(MOVE_ROW)
+    [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+      if (c < columns) {
+        uint local = first + c * gl_SubgroupSize + lane;
+        uint column = panel * width + local;
+        if (local < width && column < params.n_count)
+          put1((before.z + row) * params.n + params.n_begin + column, sum[c]);
+      }
+    }
+    [[unroll]] for (uint r = 0u; r < 15u; ++r) {
+      [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+        if (r + 1u < rows && c < columns) sum[r * 8u + c] = sum[r * 8u + 8u + c];
+      }
+    }
   }
 }
 

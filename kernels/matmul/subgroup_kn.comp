@@ -24,8 +24,6 @@ layout(constant_id = 6) const uint vectorized = 0;
 
 #include "left.glsl"
 
-#define FOR_VECTORS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3)
-
 const bool aligned_k = (vectorized & 1u) != 0u;
 const bool aligned = (vectorized & 2u) != 0u;
 
@@ -37,98 +35,110 @@ void compute(uvec2 place, uint first, uint z) {
   uint first_row = place.x * rows;
   uvec3 before = rows_before(z, params.k);
   uint a_at[16];
-  uint at[4];  // of B, in vec4s if aligned
-  vec4 sum[64];
-  uint stride = aligned ? params.n / 4u : params.n;
-#define BEGIN_LEFT(s) \
-  if (s < left_count) a_at[s] = (before.x + min(first_row + left_row(s), params.m - 1u)) * params.k;
-#define BEGIN_VECTOR(unused, v)                                                                                       \
-  if (v < vectors) {                                                                                                  \
-    uint column = place.y * width + first + 4u * (v * gl_SubgroupSize + lane);                                        \
-    at[v] = (before.y + params.k_begin) * stride;                                                                     \
-    at[v] += aligned ? min(column, params.n - 4u) / 4u : min(column, params.n - 1u);                                  \
+  [[unroll]] for (uint s = 0u; s < 16u; ++s) {
+    if (s < left_count) a_at[s] = (before.x + min(first_row + left_row(s), params.m - 1u)) * params.k;
   }
-#define BEGIN_SUM(r, v) \
-  if (r < rows && v < vectors) sum[r * 4 + v] = vec4(0.0);
-#define BEGIN_SUMS(r) FOR_VECTORS(BEGIN_SUM, r)
-  BRONTES_FOR_ROWS(BEGIN_LEFT)
-  FOR_VECTORS(BEGIN_VECTOR, 0)
-  BRONTES_FOR_ROWS(BEGIN_SUMS)
+  uint stride = aligned ? params.n / 4u : params.n;
+  uint at[4];  // of B, in vec4s if aligned
+  [[unroll]] for (uint v = 0u; v < 4u; ++v) {
+    if (v < vectors) {
+      uint column = place.y * width + first + 4u * (v * gl_SubgroupSize + lane);
+      at[v] = (before.y + params.k_begin) * stride;
+      at[v] += aligned ? min(column, params.n - 4u) / 4u : min(column, params.n - 1u);
+    }
+  }
+  vec4 sum[16 * 4];
+  [[unroll]] for (uint r = 0u; r < 16u; ++r) {
+    [[unroll]] for (uint v = 0u; v < 4u; ++v) {
+      if (r < rows && v < vectors) sum[r * 4u + v] = vec4(0.0);
+    }
+  }
 
   uint k = params.k_begin;
   uint end = params.k_begin + params.k_count;
   uint b_end = (before.y + params.k) * params.n;
   vec4 x[4];
-  vec4 w[16];
+  vec4 w[4 * 4];
 #define FOUR(s) (aligned_k ? load4(a, (a_at[s] + k) / 4u) : loadu4(a, a_at[s] + k, a_at[s] + end))
 #define ONE(s) vec4(load1(a, a_at[s] + k), 0.0, 0.0, 0.0)
-#define LOAD_B(u, v)                                                                            \
-  if (v < vectors) {                                                                            \
-    w[u * 4 + v] = aligned ? load4(b, at[v]) : loadu4(b, at[v], b_end);                         \
-    at[v] += stride;                                                                            \
-  }
-  // All four rows before the next vec4 of any: the first of a row is what has to be waited for, and so it is waited
-  // for four of them at a time.
-#define LOAD_FOUR(unused, v) LOAD_B(0, v) LOAD_B(1, v) LOAD_B(2, v) LOAD_B(3, v)
-#define ADD_X(r, v) \
-  if (v < vectors) sum[r * 4 + v] += factor.x * w[v];
-#define ADD_YZW(r, v)                                             \
-  if (v < vectors) {                                              \
-    sum[r * 4 + v] += factor.y * w[4 + v];            \
-    sum[r * 4 + v] += factor.z * w[8 + v];        \
-    sum[r * 4 + v] += factor.w * w[12 + v];        \
-  }
-#define ADD_FOUR(r)                                               \
-  if (r < rows) {                                                 \
-    vec4 factor;                                                  \
-    BRONTES_LEFT(factor, r, FOUR)                                 \
-    FOR_VECTORS(ADD_X, r)                                         \
-    FOR_VECTORS(ADD_YZW, r)                                       \
-  }
-#define ADD_ONE(r)                                                \
-  if (r < rows) {                                                 \
-    vec4 factor;                                                  \
-    BRONTES_LEFT(factor, r, ONE)                                  \
-    FOR_VECTORS(ADD_X, r)                                         \
-  }
   [[dont_unroll]] for (; k + 4u <= end; k += 4u) {
-    BRONTES_LEFT_LOADS(FOUR)
-    FOR_VECTORS(LOAD_FOUR, 0)
-    BRONTES_FOR_ROWS(ADD_FOUR)
+    [[unroll]] for (uint s = 0u; s < 4u; ++s) {
+      if (sources > 1u && s < left_count) x[s] = FOUR(s);
+    }
+    // All four rows before the next vec4 of any: the first of a row is what has to be waited for, and so it is waited
+    // for four of them at a time.
+    [[unroll]] for (uint v = 0u; v < 4u; ++v) {
+      [[unroll]] for (uint u = 0u; u < 4u; ++u) {
+        if (v < vectors) {
+          w[u * 4u + v] = aligned ? load4(b, at[v]) : loadu4(b, at[v], b_end);
+          at[v] += stride;
+        }
+      }
+    }
+    [[unroll]] for (uint r = 0u; r < 16u; ++r) {
+      if (r < rows) {
+        vec4 factor;
+        BRONTES_LEFT(factor, x, r, FOUR(r))
+        [[unroll]] for (uint v = 0u; v < 4u; ++v) {
+          if (v < vectors) sum[r * 4u + v] += factor.x * w[v];
+        }
+        [[unroll]] for (uint v = 0u; v < 4u; ++v) {
+          if (v < vectors) {
+            [[unroll]] for (uint u = 1u; u < 4u; ++u) sum[r * 4u + v] += factor[u] * w[u * 4u + v];
+          }
+        }
+      }
+    }
   }
   if (!aligned_k) {
     [[dont_unroll]] for (; k < end; ++k) {
-      BRONTES_LEFT_LOADS(ONE)
-      FOR_VECTORS(LOAD_B, 0)
-      BRONTES_FOR_ROWS(ADD_ONE)
+      [[unroll]] for (uint s = 0u; s < 4u; ++s) {
+        if (sources > 1u && s < left_count) x[s] = ONE(s);
+      }
+      [[unroll]] for (uint v = 0u; v < 4u; ++v) {
+        if (v < vectors) {
+          w[v] = aligned ? load4(b, at[v]) : loadu4(b, at[v], b_end);
+          at[v] += stride;
+        }
+      }
+      [[unroll]] for (uint r = 0u; r < 16u; ++r) {
+        if (r < rows) {
+          vec4 factor;
+          BRONTES_LEFT(factor, x, r, ONE(r))
+          [[unroll]] for (uint v = 0u; v < 4u; ++v) {
+            if (v < vectors) sum[r * 4u + v] += factor.x * w[v];
+          }
+        }
+      }
     }
   }
 
   // Row after row moves to the front: a copy of the epilogue for every sum would take drivers seconds to compile, and
   // so does finding sums by an index.
-#define PUT(unused, v)                                                    \
-  if (v < vectors) {                                                      \
-    uint local = first + 4u * (v * gl_SubgroupSize + lane);               \
-    uint column = place.y * width + local;                                \
-    uint i = (before.z + row) * params.n + column;                        \
-    if (local < width) {                                                  \
-      if (aligned) {                                                      \
-        if (column < params.n) put4(i / 4u, sum[v]);                      \
-      } else {                                                            \
-        if (column < params.n) put1(i, sum[v].x);                         \
-        if (column + 1u < params.n) put1(i + 1u, sum[v].y);               \
-        if (column + 2u < params.n) put1(i + 2u, sum[v].z);               \
-        if (column + 3u < params.n) put1(i + 3u, sum[v].w);               \
-      }                                                                   \
-    }                                                                     \
-  }
-#define MOVE(r, v) \
-  if (r + 1 < rows && v < vectors) sum[r * 4 + v] = sum[(r * 4 + 4) % 64 + v];
-#define MOVE_ROW(r) FOR_VECTORS(MOVE, r)
   uint last_row = min(first_row + rows, params.m);
   [[dont_unroll]] for (uint row = first_row; row < last_row; ++row) {
-    FOR_VECTORS(PUT, 0)
-    BRONTES_FOR_ROWS(MOVE_ROW)
+    [[unroll]] for (uint v = 0u; v < 4u; ++v) {
+      if (v < vectors) {
+        uint local = first + 4u * (v * gl_SubgroupSize + lane);
+        uint column = place.y * width + local;
+        uint i = (before.z + row) * params.n + column;
+        if (local < width) {
+          if (aligned) {
+            if (column < params.n) put4(i / 4u, sum[v]);
+          } else {
+            if (column < params.n) put1(i, sum[v].x);
+            if (column + 1u < params.n) put1(i + 1u, sum[v].y);
+            if (column + 2u < params.n) put1(i + 2u, sum[v].z);
+            if (column + 3u < params.n) put1(i + 3u, sum[v].w);
+          }
+        }
+      }
+    }
+    [[unroll]] for (uint r = 0u; r < 15u; ++r) {
+      [[unroll]] for (uint v = 0u; v < 4u; ++v) {
+        if (r + 1u < rows && v < vectors) sum[r * 4u + v] = sum[r * 4u + 4u + v];
+      }
+    }
   }
 }
 

@@ -37,9 +37,9 @@ const bool vector_n = (vectorized & 2u) != 0u;
 #define FOUR(name, i) vec4(load1(name, i), load1(name, (i) + 1u), load1(name, (i) + 2u), load1(name, (i) + 3u))
 
 // Invocation `local` carries the vec4s local and local + group_size of a tile, if it has so many.
-#define FOR_CARRIED(DO) DO(0) DO(1)
-#define CARRIES(l, tile) (l * group_size < tile * tile_k / 4u)
-#define IN_TILE(l, tile) ((tile * tile_k / 4u) % group_size == 0u || local + l * group_size < tile * tile_k / 4u)
+#define CARRIES(l, tile)                         \
+  (l * group_size < tile * tile_k / 4u &&        \
+   ((tile * tile_k / 4u) % group_size == 0u || local + l * group_size < tile * tile_k / 4u))
 // Of a tile whose rows run along k.
 #define CARRIED_ROW(l) ((local + l * group_size) / 2u)
 #define CARRIED_K(l) ((local + l * group_size) % 2u * 4u)
@@ -64,139 +64,40 @@ vec4 weight_four(uint row, uint at, uint k, uint ahead) {
 }
 const uint elements_per_word = b_type == type_q4_0 ? 8u : b_type == type_q8_0 ? 4u : 2u;
 
-// Rows and columns past the end repeat the last one: their products go nowhere.
-#define BEGIN(l)                                                                                       \
-  a_into[l] = CARRIED_K(l) * tile_m + SWIZZLED(CARRIED_ROW(l), CARRIED_K(l));                           \
-  a_at[l] = (before.x + min(first_row + CARRIED_ROW(l), params.m - 1u)) * params.k + CARRIED_K(l);     \
-  if (vector_k) a_at[l] /= 4u;                                                                         \
-  if (b_layout == layout_nk) {                                                                         \
-    b_into[l] = CARRIED_K(l) * tile_n + SWIZZLED(CARRIED_ROW(l), CARRIED_K(l));                         \
-    b_at[l] = uvec4(before.y + min(first_column + CARRIED_ROW(l), params.n_count - 1u));               \
-    if (b_type == type_f32) b_at[l].x = b_at[l].x * params.k + CARRIED_K(l);                           \
-    if (b_type == type_f32 && vector_k) b_at[l].x /= 4u;                                               \
-    if (b_type != type_f32) b_at[l].y = b_at[l].x * weight_row_words() + CARRIED_K(l) / elements_per_word; \
-  } else {                                                                                             \
-    b_into[l] = CARRIED_LINE(l) * (tile_n / 4u) + (CARRIED_COLUMN(l) / 4u ^ (CARRIED_LINE(l) & 4u));     \
-  }                                                                                                    \
-  if (b_layout == layout_nk) {                                                                         \
-  } else if (vector_n) {                                                                               \
-    b_at[l].x = (before.y + CARRIED_LINE(l)) * params.n;                                               \
-    b_at[l].x = (b_at[l].x + min(first_column + CARRIED_COLUMN(l), params.n - 4u)) / 4u;               \
-  } else {                                                                                             \
-    b_at[l] = min(first_column + CARRIED_COLUMN(l) + uvec4(0u, 1u, 2u, 3u), uvec4(params.n - 1u));     \
-    b_at[l] += (before.y + CARRIED_LINE(l)) * params.n;                                                \
-  }
+// Four of k of a row of A that begins at `at`.
+vec4 fetch_a(uint at, uint k) {
+  vec4 four;
+  if (vector_k)
+    four = load4(a, at + k / 4u);
+  else
+    four = FOUR(a, at + k);
+  return four;
+}
 
-#define FETCH_A(l)                                          \
-  if (vector_k)                                             \
-    carried_a[l] = load4(a, a_at[l] + k / 4u);              \
-  else                                                      \
-    carried_a[l] = FOUR(a, a_at[l] + k);
-#define FETCH_B(l)                                                                                       \
-  if (b_layout == layout_nk) {                                                                           \
-    if (b_type != type_f32)                                                                              \
-      carried_b[l] = weight_four(b_at[l].x, b_at[l].y, k, CARRIED_K(l));                                 \
-    else if (vector_k)                                                                                   \
-      carried_b[l] = load4(b, b_at[l].x + k / 4u);                                                       \
-    else                                                                                                 \
-      carried_b[l] = FOUR(b, b_at[l].x + k);                                                             \
-  } else if (vector_n) {                                                                                 \
-    carried_b[l] = load4(b, b_at[l].x + k * (params.n / 4u));                                            \
-  } else {                                                                                               \
-    uvec4 i = b_at[l] + k * params.n;                                                                    \
-    carried_b[l] = vec4(load1(b, i.x), load1(b, i.y), load1(b, i.z), load1(b, i.w));                     \
+// The same of a row of W, `ahead` of it in k, or four neighbours in row k of B[k,n].
+vec4 fetch_b(uvec4 at, uint k, uint ahead) {
+  vec4 four;
+  if (b_layout == layout_nk) {
+    if (b_type != type_f32)
+      four = weight_four(at.x, at.y, k, ahead);
+    else if (vector_k)
+      four = load4(b, at.x + k / 4u);
+    else
+      four = FOUR(b, at.x + k);
+  } else if (vector_n) {
+    four = load4(b, at.x + k * (params.n / 4u));
+  } else {
+    uvec4 i = at + k * params.n;
+    four = vec4(load1(b, i.x), load1(b, i.y), load1(b, i.z), load1(b, i.w));
   }
-#define FETCH(l)                                  \
-  if (CARRIES(l, tile_m) && IN_TILE(l, tile_m)) { \
-    FETCH_A(l)                                    \
-  }                                               \
-  if (CARRIES(l, tile_n) && IN_TILE(l, tile_n)) { \
-    FETCH_B(l)                                    \
-  }
+  return four;
+}
 
-// The first tile has only `rest` of k. Zero past these, on both sides: an infinity there times zero would
-// be NaN.
+// Up to three of k, those before `rest`.
 #define PART(name, i, at) \
   vec4(load1(name, i), at + 1u < rest ? load1(name, (i) + 1u) : 0.0, at + 2u < rest ? load1(name, (i) + 2u) : 0.0, 0.0)
-#define FETCH_FIRST(l)                                                                                    \
-  carried_a[l] = carried_b[l] = vec4(0.0);                                                                \
-  if (CARRIES(l, tile_m) && IN_TILE(l, tile_m)) {                                                         \
-    if (CARRIED_K(l) + 3u < rest) {                                                                       \
-      FETCH_A(l)                                                                                          \
-    } else if (!vector_k) {                                                                               \
-      if (CARRIED_K(l) < rest) carried_a[l] = PART(a, a_at[l] + k, CARRIED_K(l));                         \
-    }                                                                                                     \
-  }                                                                                                       \
-  if (CARRIES(l, tile_n) && IN_TILE(l, tile_n)) {                                                         \
-    if (b_layout != layout_nk) {                                                                          \
-      if (CARRIED_LINE(l) < rest) {                                                                       \
-        FETCH_B(l)                                                                                        \
-      }                                                                                                   \
-    } else if (CARRIED_K(l) + 3u < rest) {                                                                \
-      FETCH_B(l)                                                                                          \
-    } else if (!vector_k) {                                                                               \
-      if (CARRIED_K(l) < rest) {                                                                          \
-        if (b_type == type_f32) {                                                                         \
-          carried_b[l] = PART(b, b_at[l].x + k, CARRIED_K(l));                                            \
-        } else {                                                                                          \
-          uint at = k + CARRIED_K(l);                                                                     \
-          carried_b[l].x = weight1(b_at[l].x, at);                                                        \
-          if (CARRIED_K(l) + 1u < rest) carried_b[l].y = weight1(b_at[l].x, at + 1u);                     \
-          if (CARRIED_K(l) + 2u < rest) carried_b[l].z = weight1(b_at[l].x, at + 2u);                     \
-        }                                                                                                 \
-      }                                                                                                   \
-    }                                                                                                     \
-  }
-
-#define DEPOSIT_COLUMN(tile, i, stride, value) \
-  tile[i] = value.x;                           \
-  tile[i + stride] = value.y;                  \
-  tile[i + 2u * stride] = value.z;             \
-  tile[i + 3u * stride] = value.w;
-
-#define DEPOSIT(l)                                                                \
-  if (CARRIES(l, tile_m) && IN_TILE(l, tile_m)) {                                 \
-    uint i = a_into[l] + current * tile_k * tile_m;                               \
-    DEPOSIT_COLUMN(tile_a, i, tile_m, carried_a[l])                               \
-  }                                                                               \
-  if (CARRIES(l, tile_n) && IN_TILE(l, tile_n)) {                                 \
-    if (b_layout == layout_nk) {                                                  \
-      uint i = b_into[l] + current * tile_k * tile_n;                             \
-      DEPOSIT_COLUMN(tile_b, i, tile_n, carried_b[l])                             \
-    } else {                                                                      \
-      uint i = (b_into[l] + current * (tile_k * tile_n / 4u)) * 4u;               \
-      DEPOSIT_COLUMN(tile_b, i, 1u, carried_b[l])                                 \
-    }                                                                             \
-  }
 
 #define TILE_VEC4(tile, i) vec4(tile[i], tile[(i) + 1u], tile[(i) + 2u], tile[(i) + 3u])
-
-#define MULTIPLY_ROWS(first, left, h, right)  \
-  sum[first][h] += left.x * right;            \
-  sum[first + 1][h] += left.y * right;        \
-  sum[first + 2][h] += left.z * right;        \
-  sum[first + 3][h] += left.w * right;
-
-#define MULTIPLY(u, from_a, from_b)                                            \
-  {                                                                            \
-    uint ia = (u * tile_m / 4u + from_a) * 4u;                                 \
-    uint ib = (u * tile_n / 4u + from_b) * 4u;                                 \
-    vec4 x0 = TILE_VEC4(tile_a, ia);                                           \
-    vec4 y0 = TILE_VEC4(tile_b, ib);                                           \
-    MULTIPLY_ROWS(0, x0, 0, y0)                                                \
-    if (micro_m == 8u) {                                                       \
-      vec4 x1 = TILE_VEC4(tile_a, ia + tile_m / 2u);                           \
-      MULTIPLY_ROWS(4, x1, 0, y0)                                              \
-      if (micro_n == 8u) {                                                     \
-        vec4 y1 = TILE_VEC4(tile_b, ib + tile_n / 2u);                         \
-        MULTIPLY_ROWS(0, x0, 1, y1)                                            \
-        MULTIPLY_ROWS(4, x1, 1, y1)                                            \
-      }                                                                        \
-    } else if (micro_n == 8u) {                                                \
-      vec4 y1 = TILE_VEC4(tile_b, ib + tile_n / 2u);                           \
-      MULTIPLY_ROWS(0, x0, 1, y1)                                              \
-    }                                                                          \
-  }
 
 void finish(uint row, uint column, uint copy, vec4 value) {
   if (row >= params.m || column >= params.n_count) return;
@@ -210,20 +111,6 @@ void finish(uint row, uint column, uint copy, vec4 value) {
     if (column + 3u < params.n_count) put1(i + 3u, value.w);
   }
 }
-
-#define FINISH_ROW(i, from)                                                                        \
-  {                                                                                                \
-    uint row = first_row + local_row + (i < 4u ? i : tile_m / 2u + i - 4u);                        \
-    finish(row, first_column + local_column, copy, sum[from][0]);                                  \
-    if (micro_n == 8u) finish(row, first_column + local_column + tile_n / 2u, copy, sum[from][1]); \
-  }
-#define FINISH(i) \
-  if (i < micro_m) FINISH_ROW(uint(i), i)
-#define MOVE(i)                          \
-  if (i + 1 < micro_m) {                 \
-    sum[i][0] = sum[(i + 1) % 8][0];     \
-    sum[i][1] = sum[(i + 1) % 8][1];     \
-  }
 
 void main() {
   uint group = group_index();
@@ -244,51 +131,150 @@ void main() {
   uint high_column = local_column / 4u ^ 4u;
 
   vec4 sum[8][2];
-#define CLEAR(i) sum[i][0] = sum[i][1] = vec4(0.0);
-  CLEAR(0) CLEAR(1) CLEAR(2) CLEAR(3) CLEAR(4) CLEAR(5) CLEAR(6) CLEAR(7)
+  [[unroll]] for (uint i = 0u; i < 8u; ++i) sum[i][0] = sum[i][1] = vec4(0.0);
 
+  // Rows and columns past the end repeat the last one: their products go nowhere.
   vec4 carried_a[2];
   vec4 carried_b[2];
   uint a_at[2];
   uvec4 b_at[2];
   uint a_into[2];
   uint b_into[2];
-  FOR_CARRIED(BEGIN)
+  [[unroll]] for (uint l = 0u; l < 2u; ++l) {
+    a_into[l] = CARRIED_K(l) * tile_m + SWIZZLED(CARRIED_ROW(l), CARRIED_K(l));
+    a_at[l] = (before.x + min(first_row + CARRIED_ROW(l), params.m - 1u)) * params.k + CARRIED_K(l);
+    if (vector_k) a_at[l] /= 4u;
+    if (b_layout == layout_nk) {
+      b_into[l] = CARRIED_K(l) * tile_n + SWIZZLED(CARRIED_ROW(l), CARRIED_K(l));
+      b_at[l] = uvec4(before.y + min(first_column + CARRIED_ROW(l), params.n_count - 1u));
+      if (b_type == type_f32) b_at[l].x = b_at[l].x * params.k + CARRIED_K(l);
+      if (b_type == type_f32 && vector_k) b_at[l].x /= 4u;
+      if (b_type != type_f32) b_at[l].y = b_at[l].x * weight_row_words() + CARRIED_K(l) / elements_per_word;
+    } else {
+      b_into[l] = CARRIED_LINE(l) * (tile_n / 4u) + (CARRIED_COLUMN(l) / 4u ^ (CARRIED_LINE(l) & 4u));
+      if (vector_n) {
+        b_at[l].x = (before.y + CARRIED_LINE(l)) * params.n;
+        b_at[l].x = (b_at[l].x + min(first_column + CARRIED_COLUMN(l), params.n - 4u)) / 4u;
+      } else {
+        b_at[l] = min(first_column + CARRIED_COLUMN(l) + uvec4(0u, 1u, 2u, 3u), uvec4(params.n - 1u));
+        b_at[l] += (before.y + CARRIED_LINE(l)) * params.n;
+      }
+    }
+  }
 
-  // The part of k that is no whole tile comes first, so that the loop need not look for it.
+  // The part of k that is no whole tile comes first, so that the loop need not look for it. Zero past its `rest` of k, on
+  // both sides: an infinity there times zero would be NaN.
   uint k = params.k_begin + slice * params.k_slice;
   uint end = min(k + params.k_slice, params.k_begin + params.k_count);
   uint rest = (end - k - 1u) % tile_k + 1u;
-  uint current = 0u;
-  FOR_CARRIED(FETCH_FIRST)
-  FOR_CARRIED(DEPOSIT)
-  barrier();
+  [[unroll]] for (uint l = 0u; l < 2u; ++l) {
+    carried_a[l] = carried_b[l] = vec4(0.0);
+    if (CARRIES(l, tile_m)) {
+      if (CARRIED_K(l) + 3u < rest) {
+        carried_a[l] = fetch_a(a_at[l], k);
+      } else if (!vector_k) {
+        if (CARRIED_K(l) < rest) carried_a[l] = PART(a, a_at[l] + k, CARRIED_K(l));
+      }
+    }
+    if (CARRIES(l, tile_n)) {
+      if (b_layout != layout_nk) {
+        if (CARRIED_LINE(l) < rest) carried_b[l] = fetch_b(b_at[l], k, CARRIED_K(l));
+      } else if (CARRIED_K(l) + 3u < rest) {
+        carried_b[l] = fetch_b(b_at[l], k, CARRIED_K(l));
+      } else if (!vector_k) {
+        if (CARRIED_K(l) < rest) {
+          if (b_type == type_f32) {
+            carried_b[l] = PART(b, b_at[l].x + k, CARRIED_K(l));
+          } else {
+            uint at = k + CARRIED_K(l);
+            carried_b[l].x = weight1(b_at[l].x, at);
+            if (CARRIED_K(l) + 1u < rest) carried_b[l].y = weight1(b_at[l].x, at + 1u);
+            if (CARRIED_K(l) + 2u < rest) carried_b[l].z = weight1(b_at[l].x, at + 2u);
+          }
+        }
+      }
+    }
+  }
   k += rest;
+
+  // Each round deposits a tile, sets out for the next, and multiplies.
+#define DEPOSIT                                                                           \
+  [[unroll]] for (uint l = 0u; l < 2u; ++l) {                                             \
+    if (CARRIES(l, tile_m)) {                                                             \
+      uint i = a_into[l] + current * tile_k * tile_m;                                     \
+      [[unroll]] for (uint j = 0u; j < 4u; ++j) tile_a[i + j * tile_m] = carried_a[l][j]; \
+    }                                                                                     \
+    if (CARRIES(l, tile_n)) {                                                             \
+      if (b_layout == layout_nk) {                                                        \
+        uint i = b_into[l] + current * tile_k * tile_n;                                   \
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) tile_b[i + j * tile_n] = carried_b[l][j]; \
+      } else {                                                                            \
+        uint i = (b_into[l] + current * (tile_k * tile_n / 4u)) * 4u;                     \
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) tile_b[i + j] = carried_b[l][j];        \
+      }                                                                                   \
+    }                                                                                     \
+  }
+  uint current = 0u;
+  DEPOSIT
+  barrier();
   for (;;) {
     bool more = k < end;
     if (more) {
-      FOR_CARRIED(FETCH)
+      [[unroll]] for (uint l = 0u; l < 2u; ++l) {
+        if (CARRIES(l, tile_m)) carried_a[l] = fetch_a(a_at[l], k);
+        if (CARRIES(l, tile_n)) carried_b[l] = fetch_b(b_at[l], k, CARRIED_K(l));
+      }
     }
     uint low_a = local_row / 4u + current * (tile_k * tile_m / 4u);
     uint low_b = local_column / 4u + current * (tile_k * tile_n / 4u);
     uint high_a = high_row + current * (tile_k * tile_m / 4u);
     uint high_b = high_column + current * (tile_k * tile_n / 4u);
-    MULTIPLY(0u, low_a, low_b) MULTIPLY(1u, low_a, low_b) MULTIPLY(2u, low_a, low_b) MULTIPLY(3u, low_a, low_b)
-    MULTIPLY(4u, high_a, high_b) MULTIPLY(5u, high_a, high_b) MULTIPLY(6u, high_a, high_b) MULTIPLY(7u, high_a, high_b)
+    [[unroll]] for (uint u = 0u; u < tile_k; ++u) {
+      uint ia = (u * (tile_m / 4u) + (u < 4u ? low_a : high_a)) * 4u;
+      uint ib = (u * (tile_n / 4u) + (u < 4u ? low_b : high_b)) * 4u;
+      vec4 x0 = TILE_VEC4(tile_a, ia);
+      vec4 y0 = TILE_VEC4(tile_b, ib);
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) sum[i][0] += x0[i] * y0;
+      if (micro_m == 8u) {
+        vec4 x1 = TILE_VEC4(tile_a, ia + tile_m / 2u);
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) sum[4u + i][0] += x1[i] * y0;
+        if (micro_n == 8u) {
+          vec4 y1 = TILE_VEC4(tile_b, ib + tile_n / 2u);
+          [[unroll]] for (uint i = 0u; i < 4u; ++i) sum[i][1] += x0[i] * y1;
+          [[unroll]] for (uint i = 0u; i < 4u; ++i) sum[4u + i][1] += x1[i] * y1;
+        }
+      } else if (micro_n == 8u) {
+        vec4 y1 = TILE_VEC4(tile_b, ib + tile_n / 2u);
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) sum[i][1] += x0[i] * y1;
+      }
+    }
     if (!more) break;
     current ^= 1u;
-    FOR_CARRIED(DEPOSIT)
+    DEPOSIT
     barrier();
     k += tile_k;
   }
 
   if (step_count == 0u) {
-    FINISH(0) FINISH(1) FINISH(2) FINISH(3) FINISH(4) FINISH(5) FINISH(6) FINISH(7)
+    [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+      if (i < micro_m) {
+        uint row = first_row + local_row + (i < 4u ? i : tile_m / 2u + i - 4u);
+        finish(row, first_column + local_column, copy, sum[i][0]);
+        if (micro_n == 8u) finish(row, first_column + local_column + tile_n / 2u, copy, sum[i][1]);
+      }
+    }
     return;
   }
   // Row after row moves to the front: a copy of the epilogue for each would be most of the code.
   [[dont_unroll]] for (uint i = 0u; i < micro_m; ++i) {
-    FINISH_ROW(i, 0)
-    MOVE(0) MOVE(1) MOVE(2) MOVE(3) MOVE(4) MOVE(5) MOVE(6) MOVE(7)
+    uint row = first_row + local_row + (i < 4u ? i : tile_m / 2u + i - 4u);
+    finish(row, first_column + local_column, copy, sum[0][0]);
+    if (micro_n == 8u) finish(row, first_column + local_column + tile_n / 2u, copy, sum[0][1]);
+    [[unroll]] for (uint j = 0u; j < 7u; ++j) {
+      if (j + 1u < micro_m) {
+        sum[j][0] = sum[j + 1u][0];
+        sum[j][1] = sum[j + 1u][1];
+      }
+    }
   }
 }
