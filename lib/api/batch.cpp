@@ -715,13 +715,13 @@ std::vector<Tensor> Batch::call_all(const Kernel& kernel, std::initializer_list<
 
 void Batch::store(Tensor x, const Buffer& destination) {
   State::store(state_.get(), x, destination, [](auto& graph, ValueId id, ResourceId into, const Buffer& to) {
-    return ops::store(graph, id, into, to.shape(), to.dtype());
+    return ops::store(graph, id, into, to.shape(), to.dtype(), BufferAccess::memory(to)->exact());
   });
 }
 
 void Batch::store(Tensor x, const Buffer& destination, Span<const Range> ranges) {
   State::store(state_.get(), x, destination, [&](auto& graph, ValueId id, ResourceId into, const Buffer& to) {
-    return ops::store_slice(graph, id, into, to.shape(), ranges, to.dtype());
+    return ops::store_slice(graph, id, into, to.shape(), ranges, to.dtype(), BufferAccess::memory(to)->exact());
   });
 }
 

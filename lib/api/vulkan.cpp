@@ -36,7 +36,8 @@ Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& option
 }
 
 BufferRegion region(const Buffer& buffer) noexcept {
-  return {BufferAccess::memory(buffer)->buffer(), 0, buffer.bytes()};
+  const vk::Allocation& memory = *BufferAccess::memory(buffer);
+  return {memory.buffer(), memory.offset(), buffer.bytes()};
 }
 
 }  // namespace brontes::vulkan

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace brontes::submit {
@@ -30,8 +31,51 @@ void add(BatchStats& stats, const BatchStats& more) {
 Program::Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resources resources, encode::Use use)
     : context_(std::move(context)), plan_(std::move(plan)), resources_(std::move(resources)), use_(use) {}
 
+namespace {
+
+// The plan has no barriers between resources: one that is written must not lie in another.
+Error check_apart(const plan::Plan& plan, const Program::Resources& resources, const char* call) {
+  bool any = false;
+  for (const auto& memory : resources) any = any || (memory && memory->borrowed());
+  if (!any) return {};
+  enum : std::uint8_t { used = 1, written = 2 };
+  std::vector<std::uint8_t> uses(resources.size());
+  for (const plan::Dispatch& d : plan.dispatches) {
+    for (std::size_t b = 0; b < d.binding_count; ++b) {
+      if (d.bindings[b].resource == plan::arena || (d.used >> b & 1u) == 0) continue;
+      std::uint8_t& use = uses[d.bindings[b].resource];
+      use = static_cast<std::uint8_t>(use | (d.writes(b) ? used | written : used));
+    }
+  }
+  for (std::size_t i = 0; i < resources.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (uses[i] == 0 || uses[j] == 0 || ((uses[i] | uses[j]) & written) == 0) continue;
+      if (resources[i] == resources[j] || !resources[i]->overlaps(*resources[j])) continue;
+      return Error(Errc::invalid_argument,
+                   std::string(call) + ": two imported buffers share bytes from " +
+                       std::to_string(std::max(resources[i]->offset(), resources[j]->offset())) +
+                       " of a VkBuffer on, and one of them is stored to; import the whole range once, and use slices");
+    }
+  }
+  return {};
+}
+
+// Something is written to it 16 bytes at a time, whatever its size. Slices and kernels of users are not.
+bool writes_vectors(const plan::Plan& plan, record::ResourceId resource) {
+  for (const plan::Dispatch& d : plan.dispatches) {
+    if (!d.kernel.is_library() || d.kernel == kernels::Id::store_slice) continue;
+    for (std::size_t b = 0; b < d.binding_count; ++b) {
+      if (d.writes(b) && d.bindings[b].resource == resource) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Program>> Program::create(std::shared_ptr<vk::Context> context, plan::Plan plan,
                                                  Resources resources, encode::Use use, const SharedMemory& shared) {
+  if (Error e = check_apart(plan, resources, "store")) return e;
   std::unique_ptr<Program> self(new Program(std::move(context), std::move(plan), std::move(resources), use));
   if (Error e = self->allocate(shared)) return e;
   auto encoded = self->encode(self->resources_);
@@ -127,9 +171,15 @@ Error Program::rebind(record::ResourceId resource, std::shared_ptr<vk::Allocatio
       return Error(Errc::invalid_argument, "rebind: the buffer is bound to this program already, and stored to");
     }
   }
+  if (memory->exact() && writes_vectors(plan_, resource)) {
+    return Error(Errc::invalid_argument,
+                 "rebind: the program stores whole vec4s, and the range of this imported buffer ends within one; "
+                 "record the store with such a buffer, or import it with the bytes up to the next multiple of 16");
+  }
   if (Error e = wait()) return e;
   Resources bound = resources_;
   bound[resource] = std::move(memory);
+  if (Error e = check_apart(plan_, bound, "rebind")) return e;
   auto encoded = encode(bound);
   if (!encoded) return encoded.error();
   resources_ = std::move(bound);

@@ -176,20 +176,23 @@ Error Memory::open(const Context& context, bool staged, bool addresses) {
 }
 
 Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> context, std::uint64_t bytes,
-                                                     MemoryUse use, const char* name) {
-  auto made = allocate(*context, bytes, use, name);
+                                                     MemoryUse use, const char* name, VkBufferUsageFlags extra_usage) {
+  auto made = allocate(*context, bytes, use, name, extra_usage);
   if (!made) return made.error();
   (*made)->counted_ = true;
   ++live_buffers;
   live_bytes += bytes;
-  // Its deleter keeps the Context alive.
-  return std::shared_ptr<Allocation>(made->release(), [owner = std::move(context)](Allocation* allocation) {
-    retire(std::unique_ptr<Allocation>(allocation));
+  return share(std::move(*made), std::move(context));
+}
+
+std::shared_ptr<Allocation> Memory::share(std::unique_ptr<Allocation> allocation, std::shared_ptr<Context> context) {
+  return std::shared_ptr<Allocation>(allocation.release(), [owner = std::move(context)](Allocation* last) {
+    retire(std::unique_ptr<Allocation>(last));
   });
 }
 
 Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint64_t bytes, MemoryUse use,
-                                                     const char* name) {
+                                                     const char* name, VkBufferUsageFlags extra_usage) {
   if (Error e = context.usable()) return e;
   if (bytes > max_bytes_) {
     return Error(Errc::limit_exceeded, std::string(name) + ": " + std::to_string(bytes) +
@@ -230,6 +233,7 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
           vma::VMA_ALLOCATION_CREATE_MAPPED_BIT | vma::VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT;
       break;
   }
+  buffer.usage |= extra_usage;
 
   std::unique_ptr<Allocation> result(new Allocation());
   result->context_ = &context;
@@ -256,6 +260,7 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   const bool want_mapped = use != MemoryUse::device || mapped_;
   result->mapped_ = want_mapped ? static_cast<std::byte*>(info.pMappedData) : nullptr;
   result->bytes_ = bytes;
+  result->usage_ = buffer.usage;
   if (use == MemoryUse::device && addresses_) {
     VkBufferDeviceAddressInfo whose{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
     whose.buffer = result->buffer_;
@@ -332,7 +337,7 @@ Allocation::~Allocation() {
     for (auto& [range, view] : views_) view.release();
   } else {
     views_.clear();
-    vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
+    if (block_ != nullptr) vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
   }
   if (!counted_) return;
   --memory.live_buffers;
@@ -346,7 +351,7 @@ Result<VkBufferView> Allocation::view(std::uint64_t offset, std::uint64_t bytes)
   VkBufferViewCreateInfo create{VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO};
   create.buffer = buffer_;
   create.format = VK_FORMAT_R32G32B32A32_SFLOAT;
-  create.offset = offset;
+  create.offset = offset_ + offset;
   create.range = bytes;
   VkBufferView view = VK_NULL_HANDLE;
   const VkResult made = context_->vk().vkCreateBufferView(context_->device(), &create, nullptr, &view);

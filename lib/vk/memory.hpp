@@ -39,8 +39,18 @@ class Reclaimer {
   ~Reclaimer() = default;
 };
 
-/// A VkBuffer with memory. Shared ones are destroyed when the last owner lets go, or, while work in flight uses
-/// them, set aside until that is done. Their owners keep the Context alive; what is set aside does not.
+/// A range of a VkBuffer that somebody else owns.
+struct BorrowedBuffer {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkBufferUsageFlags usage = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;     // of the elements
+  std::uint64_t writable = 0;  // from the offset on; the elements at least
+};
+
+/// A VkBuffer with memory, or a range of somebody else's. Shared ones are destroyed when the last owner lets go, or,
+/// while work in flight uses them, set aside until that is done. Their owners keep the Context alive; what is set aside
+/// does not.
 class Allocation {
  public:
   ~Allocation();
@@ -48,7 +58,16 @@ class Allocation {
   Allocation& operator=(const Allocation&) = delete;
 
   VkBuffer buffer() const noexcept { return buffer_; }
+  /// Where it begins in the VkBuffer. Other offsets count from there.
+  std::uint64_t offset() const noexcept { return offset_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
+  VkBufferUsageFlags usage() const noexcept { return usage_; }
+  /// Not a byte past bytes() may be written: the last vec4 is somebody else's, too.
+  bool exact() const noexcept { return exact_; }
+  /// A range of somebody else's VkBuffer.
+  bool borrowed() const noexcept { return block_ == nullptr; }
+  /// Both have bytes in common; whatever is written along with a last vec4 counts.
+  bool overlaps(const Allocation& other) const noexcept;
   /// The memory itself, or null where the host cannot reach it.
   std::byte* mapped() const noexcept { return mapped_; }
   Context& context() const noexcept { return *context_; }
@@ -58,9 +77,9 @@ class Allocation {
   Error flush(std::uint64_t offset, std::uint64_t bytes) const;
   Error invalidate(std::uint64_t offset, std::uint64_t bytes) const;
 
-  /// RGBA32F texels of a range, for MemoryUse::device. It lives as long as the allocation.
+  /// RGBA32F texels of a range, where usage() allows for them. It lives as long as the allocation.
   Result<VkBufferView> view(std::uint64_t offset, std::uint64_t bytes);
-  /// 0 unless the device was opened for kernels that use addresses.
+  /// 0 unless the device was opened for kernels that use addresses, and usage() allows for it.
   VkDeviceAddress address() const noexcept { return address_; }
 
   /// The timeline value of the last submit that uses it.
@@ -71,9 +90,12 @@ class Allocation {
   Allocation() = default;
   Context* context_ = nullptr;
   VkBuffer buffer_ = VK_NULL_HANDLE;
-  void* block_ = nullptr;  // VmaAllocation
+  void* block_ = nullptr;  // VmaAllocation; null where the buffer is somebody else's
   std::byte* mapped_ = nullptr;
+  std::uint64_t offset_ = 0;
   std::uint64_t bytes_ = 0;
+  VkBufferUsageFlags usage_ = 0;
+  bool exact_ = false;
   bool counted_ = false;  // among Memory's live ones
   VkDeviceAddress address_ = 0;
   std::mutex views_mutex_;
@@ -136,10 +158,16 @@ class Memory {
 
   /// Where there is not enough, reclaimers let go of theirs first.
   Result<std::shared_ptr<Allocation>> allocate(std::shared_ptr<Context> context, std::uint64_t bytes, MemoryUse use,
-                                               const char* name);
+                                               const char* name, VkBufferUsageFlags extra_usage = 0);
   /// For the Context itself, which it must not keep alive: the owner sees to it that no work is in flight when it goes.
   /// Not among the live ones, which are what users hold.
-  Result<std::unique_ptr<Allocation>> allocate(Context& context, std::uint64_t bytes, MemoryUse use, const char* name);
+  Result<std::unique_ptr<Allocation>> allocate(Context& context, std::uint64_t bytes, MemoryUse use, const char* name,
+                                               VkBufferUsageFlags extra_usage = 0);
+
+  /// Takes no memory, and destroys nothing but the views it makes.
+  Result<std::shared_ptr<Allocation>> borrow(std::shared_ptr<Context> context, const BorrowedBuffer& buffer) const;
+  /// Whether kernels may use addresses of buffers.
+  bool addresses() const noexcept { return addresses_; }
 
   /// Nothing happens in a forked process: there a thread that does not exist may have the list.
   void add(const Context& context, Reclaimer& reclaimer);
@@ -156,6 +184,8 @@ class Memory {
   /// Destroys what was set aside and is not in use any more.
   void collect(Context& context) noexcept;
   void reclaim(Context& context);
+  /// Its deleter keeps the Context alive.
+  static std::shared_ptr<Allocation> share(std::unique_ptr<Allocation> allocation, std::shared_ptr<Context> context);
   std::string what_is_left() const;
 
   HostReserve reserve_;
