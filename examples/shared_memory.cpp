@@ -42,6 +42,26 @@ brontes::Result<brontes::Buffer> make_vertices(const brontes::Device& device, st
 }
 // end
 
+// snippet: fits
+// Whether a batch can be compiled under the cap that the Device was opened with.
+bool fits(const brontes::Device& device, const brontes::Batch& batch) {
+  const auto needs = batch.predict_memory();
+  const brontes::DeviceMemory memory = device.memory();
+  return needs && memory.used_bytes + needs->bytes() + needs->table_bytes <= memory.cap_bytes;
+}
+// end
+
+// snippet: export
+// Results that another process, or an API such as CUDA, reads where they are.
+brontes::Result<brontes::vulkan::MemoryFd> share_results(const brontes::Device& device,
+                                                         const std::vector<float>& data) {
+  auto buffer = brontes::vulkan::create_exportable_buffer(device, {data.size()});
+  if (!buffer) return buffer.error();  // unsupported where the driver cannot
+  if (brontes::Error e = buffer->write(data)) return e;
+  return brontes::vulkan::export_fd(*buffer);  // keeps the memory alive
+}
+// end
+
 template <class Function>
 Function get(const brontes::vulkan::Handles& h, const char* name) {
   return reinterpret_cast<Function>(h.get_instance_proc_addr(h.instance, name));
@@ -90,7 +110,9 @@ bool make_picture(const brontes::vulkan::Handles& h, Picture& picture) {
 }  // namespace
 
 int main() {
-  auto device = brontes::Device::open();
+  brontes::DeviceOptions options;
+  options.memory_cap = 64 << 20;
+  auto device = brontes::Device::open(options);
   if (!device) {
     std::fprintf(stderr, "%s\n", device.error().message.c_str());
     return 1;
@@ -120,5 +142,19 @@ int main() {
   });
 
   auto vertices = make_vertices(*device, 100);
-  return bright && !given && destroyed && vertices ? 0 : 1;
+  brontes::Batch small(*device);
+  static_cast<void>(small.fill(1, {1 << 20}));
+  brontes::Batch large(*device);
+  static_cast<void>(large.fill(1, {1 << 25}));
+  const bool predicted = fits(*device, small) && !fits(*device, large);
+
+  const auto shared = share_results(*device, {1, 2, 3});
+  if (shared) {
+    auto back = brontes::vulkan::import_fd(*device, *shared, {3});
+    if (!back || back->read().value() != std::vector<float>{1, 2, 3}) return 1;
+  } else {
+    std::printf("%s\n", shared.error().message.c_str());
+    if (shared.error().code != brontes::Errc::unsupported) return 1;
+  }
+  return bright && !given && destroyed && vertices && predicted ? 0 : 1;
 }

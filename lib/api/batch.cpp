@@ -845,6 +845,17 @@ BatchStats Batch::stats() const noexcept {
   return stats;
 }
 
+Result<MemoryNeeds> Batch::predict_memory() const {
+  return guarded("predict_memory", [&]() -> Result<MemoryNeeds> {
+    if (!state_) return no_state("predict_memory");
+    if (state_->error) return state_->error;
+    if (Error e = state_->check_device("predict_memory")) return e;
+    auto plan = state_->plan(false);
+    if (!plan) return plan.error();
+    return submit::needs_of(*plan, *state_->context);
+  });
+}
+
 Result<std::string> Batch::dump(DumpFormat format, DumpStage stage) const {
   return guarded("dump", [&]() -> Result<std::string> {
     if (!state_) return no_state("dump");

@@ -28,6 +28,22 @@ void add(BatchStats& stats, const BatchStats& more) {
   stats.arena_bytes_without_reuse += more.arena_bytes_without_reuse;
 }
 
+MemoryNeeds needs_of(const plan::Plan& plan, vk::Context& context) noexcept {
+  MemoryNeeds needs;
+  needs.device_bytes = plan.arena_bytes;
+  if (!context.memory().mapped()) {
+    needs.upload_bytes = plan.upload_bytes;
+    needs.readback_bytes = plan.readback_bytes();
+  }
+  for (std::uint64_t bytes : {needs.device_bytes, needs.upload_bytes, needs.readback_bytes}) {
+    needs.buffers += bytes != 0 ? 1 : 0;
+  }
+  std::uint32_t tables = 0;
+  for (const plan::Dispatch& d : plan.dispatches) tables += d.access == kernels::AccessMode::pointer ? 1 : 0;
+  needs.table_bytes = vk::address_bytes(context, tables);
+  return needs;
+}
+
 Program::Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resources resources, encode::Use use)
     : context_(std::move(context)), plan_(std::move(plan)), resources_(std::move(resources)), use_(use) {}
 
@@ -100,16 +116,16 @@ Error Program::allocate(const SharedMemory& shared) {
     ++stats_.allocations;
     return {};
   };
-  if (Error e = reserve(arena_, plan_.arena_bytes, vk::MemoryUse::device, "brontes arena", shared.arena)) return e;
+  const MemoryNeeds needs = needs_of(plan_, *context_);
+  if (Error e = reserve(arena_, needs.device_bytes, vk::MemoryUse::device, "brontes arena", shared.arena)) return e;
   stats_.dropped_operations = plan_.dropped_operations;
   stats_.fused_operations = plan_.fused_operations;
   stats_.arena_bytes = plan_.arena_bytes;
   stats_.arena_bytes_without_reuse = plan_.arena_bytes_without_reuse;
-  if (memory.mapped()) return {};
-  if (Error e = reserve(staging_, plan_.upload_bytes, vk::MemoryUse::upload, "brontes staging", shared.staging)) {
+  if (Error e = reserve(staging_, needs.upload_bytes, vk::MemoryUse::upload, "brontes staging", shared.staging)) {
     return e;
   }
-  return reserve(readback_, plan_.readback_bytes(), vk::MemoryUse::readback, "brontes readback", shared.readback);
+  return reserve(readback_, needs.readback_bytes, vk::MemoryUse::readback, "brontes readback", shared.readback);
 }
 
 Result<encode::EncodedPlan> Program::encode(const Resources& resources) {

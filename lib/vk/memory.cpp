@@ -148,6 +148,9 @@ Error Memory::open(const Context& context, bool staged, bool addresses) {
   create.pVulkanFunctions = &functions;
   create.vulkanApiVersion = VK_API_VERSION_1_2;
   addresses_ = addresses;
+  cap_ = context.options().memory_cap;
+  // Blocks of 256 MiB, the allocator's usual ones, would make little of a small cap.
+  if (cap_ != 0) create.preferredLargeHeapBlockSize = std::clamp<std::uint64_t>(cap_ / 8, 64 << 10, 256 << 20);
   if (addresses) create.flags |= vma::VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
   if (context.memory_budget()) create.flags |= vma::VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT;
   vma::VmaAllocator allocator = nullptr;
@@ -234,9 +237,24 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
       break;
   }
   buffer.usage |= extra_usage;
+  // Beyond the budget the driver would have to move other memory out, or fail.
+  if (context.memory_budget()) create.flags |= vma::VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
 
   std::unique_ptr<Allocation> result(new Allocation());
   result->context_ = &context;
+  collect(context);
+  if (!take(bytes)) {
+    reclaim(context);
+    if (!take(bytes)) {
+      return over_cap(name, bytes);
+    }
+  }
+  // Counted from here on; given up where it comes to nothing.
+  struct Taken {
+    std::atomic<std::uint64_t>& used;
+    std::uint64_t bytes;
+    ~Taken() { used -= bytes; }
+  } taken{used_, bytes};
   vma::VmaAllocation block = nullptr;
   vma::VmaAllocationInfo info{};
   auto make = [&] {
@@ -244,7 +262,6 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
     return context.note(
         vma::vmaCreateBuffer(allocator_of(allocator_), &buffer, &create, &result->buffer_, &block, &info));
   };
-  collect(context);
   VkResult made = make();
   if (made == VK_ERROR_OUT_OF_DEVICE_MEMORY || made == VK_ERROR_OUT_OF_HOST_MEMORY ||
       made == VK_ERROR_TOO_MANY_OBJECTS) {
@@ -257,6 +274,9 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
     return e;
   }
   result->block_ = block;
+  result->taken_ = true;
+  taken.bytes = 0;
+  ++buffers_;
   const bool want_mapped = use != MemoryUse::device || mapped_;
   result->mapped_ = want_mapped ? static_cast<std::byte*>(info.pMappedData) : nullptr;
   result->bytes_ = bytes;
@@ -278,6 +298,38 @@ std::string Memory::what_is_left() const {
   const std::uint64_t left = budget.budget > budget.usage ? budget.budget - budget.usage : 0;
   return "of " + std::to_string(heap_bytes_) + " bytes of device memory about " + std::to_string(left) +
          " are left, and " + std::to_string(live_bytes) + " are in buffers of this Device";
+}
+
+Error Memory::over_cap(const char* name, std::uint64_t bytes) const {
+  return Error(Errc::out_of_memory, std::string(name) + ": " + std::to_string(bytes) + " bytes asked for, and " +
+                                        std::to_string(used_) + " of the " + std::to_string(cap_) +
+                                        " allowed are in use (DeviceOptions::memory_cap)");
+}
+
+bool Memory::take(std::uint64_t bytes) noexcept {
+  std::uint64_t used = used_;
+  do {
+    if (cap_ != 0 && (used > cap_ || bytes > cap_ - used)) return false;
+  } while (!used_.compare_exchange_weak(used, used + bytes));
+  return true;
+}
+
+DeviceMemory Memory::describe(const Context& context) const noexcept {
+  std::array<vma::VmaBudget, VK_MAX_MEMORY_HEAPS> budgets{};
+  vma::vmaGetHeapBudgets(allocator_of(allocator_), budgets.data());
+  DeviceMemory memory;
+  memory.buffers = buffers_;
+  memory.used_bytes = used_;
+  memory.cap_bytes = cap_;
+  for (const vma::VmaBudget& budget : budgets) {
+    memory.blocks += budget.statistics.blockCount;
+    memory.block_bytes += budget.statistics.blockBytes;
+  }
+  memory.heap_bytes = heap_bytes_;
+  memory.heap_usage = budgets[heap_].usage;
+  memory.heap_budget = budgets[heap_].budget;
+  memory.budget_reported = context.memory_budget();
+  return memory;
 }
 
 void Memory::retire(std::unique_ptr<Allocation> allocation) noexcept {
@@ -331,13 +383,21 @@ void Memory::remove(const Context& context, Reclaimer& reclaimer) noexcept {
 }
 
 Allocation::~Allocation() {
-  if (buffer_ == VK_NULL_HANDLE) return;
   Memory& memory = context_->memory();
+  if (taken_) {
+    memory.used_ -= bytes_;
+    --memory.buffers_;
+  }
+  if (buffer_ == VK_NULL_HANDLE) return;
   if (context_->abandoned()) {
     for (auto& [range, view] : views_) view.release();
   } else {
     views_.clear();
     if (block_ != nullptr) vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
+    if (memory_ != VK_NULL_HANDLE) {
+      context_->vk().vkDestroyBuffer(context_->device(), buffer_, nullptr);
+      context_->vk().vkFreeMemory(context_->device(), memory_, nullptr);
+    }
   }
   if (!counted_) return;
   --memory.live_buffers;
@@ -362,11 +422,13 @@ Result<VkBufferView> Allocation::view(std::uint64_t offset, std::uint64_t bytes)
 }
 
 Error Allocation::flush(std::uint64_t offset, std::uint64_t bytes) const {
+  if (block_ == nullptr) return {};  // coherent
   const auto allocator = allocator_of(context_->memory().allocator_);
   return context_->check(vma::vmaFlushAllocation(allocator, block_of(block_), offset, bytes), "vmaFlushAllocation");
 }
 
 Error Allocation::invalidate(std::uint64_t offset, std::uint64_t bytes) const {
+  if (block_ == nullptr) return {};  // coherent
   const auto allocator = allocator_of(context_->memory().allocator_);
   return context_->check(vma::vmaInvalidateAllocation(allocator, block_of(block_), offset, bytes),
                          "vmaInvalidateAllocation");

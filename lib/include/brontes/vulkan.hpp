@@ -133,4 +133,56 @@ BRONTES_API Submission last_use(const Buffer& buffer) noexcept;
 BRONTES_API Result<Buffer> create_buffer(const Device& device, Shape shape, DType dtype,
                                          VkBufferUsageFlags extra_usage);
 
+/// What the address and size given to import_host_memory() have to be multiples of; 0 where the device cannot import
+/// host memory (VK_EXT_external_memory_host), or was adopted without that extension.
+///
+/// Thread-safety: any thread.
+BRONTES_API VkDeviceSize host_memory_alignment(const Device& device) noexcept;
+
+/// A Buffer in host memory of yours, without a copy: the first elements of `data`, which has `bytes` bytes. What lies
+/// behind the elements is not written.
+///
+/// You may touch the memory while no work that uses the Buffer is in flight, and see what such work stored once it is
+/// done. Keep it until last_use() is ready and then the Buffer, and every Batch and Program that has it, is destroyed,
+/// in this order: only then has the driver let go of it.
+///
+/// Errc::unsupported, with the cause, where the device or the driver cannot; Errc::invalid_argument for null, for
+/// addresses and sizes that are not aligned, and for elements that do not fit.
+///
+/// Thread-safety: any thread.
+BRONTES_API Result<Buffer> import_host_memory(const Device& device, void* data, std::size_t bytes, Shape shape,
+                                              DType dtype = DType::f32);
+
+/// Device memory that another device, process or API can import, by an opaque file descriptor
+/// (VK_KHR_external_memory_fd). Both must be of the same physical device and driver.
+struct MemoryFd {
+  int fd = -1;
+  VkDeviceSize allocation_bytes = 0;  ///< VkMemoryAllocateInfo::allocationSize
+  std::uint32_t memory_type = 0;      ///< VkMemoryAllocateInfo::memoryTypeIndex
+  bool dedicated = false;             ///< allocated with VkMemoryDedicatedAllocateInfo, for one buffer
+};
+
+/// As create_buffer(), in memory of its own that export_fd() can export. Errc::unsupported where the device cannot, or
+/// was adopted without VK_KHR_external_memory_fd.
+///
+/// Thread-safety: any thread.
+BRONTES_API Result<Buffer> create_exportable_buffer(const Device& device, Shape shape, DType dtype = DType::f32,
+                                                    VkBufferUsageFlags extra_usage = 0);
+
+/// A new file descriptor of the memory of a Buffer of create_exportable_buffer(), whose elements begin at its first
+/// byte. It is yours: close it, or let an import take it. It keeps the memory alive, also after the Buffer.
+/// Errc::invalid_argument for any other Buffer.
+///
+/// Thread-safety: any thread.
+BRONTES_API Result<MemoryFd> export_fd(const Buffer& buffer);
+
+/// A Buffer in memory that was exported elsewhere, from its first byte on. What lies behind the elements is not
+/// written. When it succeeds the descriptor belongs to the driver; when it fails it is still yours. The numbers must be
+/// those of the exporter, which Vulkan cannot check. Errc::unsupported where the device cannot, Errc::invalid_argument
+/// for a negative descriptor, a memory type that the device does not have and elements that do not fit.
+///
+/// Thread-safety: any thread.
+BRONTES_API Result<Buffer> import_fd(const Device& device, const MemoryFd& memory, Shape shape,
+                                     DType dtype = DType::f32);
+
 }  // namespace brontes::vulkan
