@@ -33,6 +33,14 @@ struct DeviceAccess {
 struct BufferAccess {
   /// Null for a moved-from Buffer.
   static const std::shared_ptr<vk::Allocation>& memory(const Buffer& buffer) noexcept { return buffer.memory_; }
+  static Buffer make(std::shared_ptr<vk::Allocation> memory, const Shape& shape, DType dtype) noexcept {
+    return Buffer(std::move(memory), shape, dtype);
+  }
+  /// The bytes of a buffer of this shape, or why there can be none.
+  static Result<std::uint64_t> bytes_of(const char* call, const Device& device, const Shape& shape, DType dtype);
+  /// Zeros, in a VkBuffer that can be used for more than Brontes needs it for.
+  static Result<Buffer> create(const char* call, const Device& device, const Shape& shape, DType dtype,
+                               std::uint32_t extra_usage);
 };
 
 struct WeightAccess {

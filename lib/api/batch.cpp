@@ -745,13 +745,13 @@ std::vector<Tensor> Batch::call_all(const Kernel& kernel, std::initializer_list<
 
 void Batch::store(Tensor x, const Buffer& destination) {
   State::store(state_.get(), x, destination, [](auto& graph, ValueId id, ResourceId into, const Buffer& to) {
-    return ops::store(graph, id, into, to.shape(), to.dtype());
+    return ops::store(graph, id, into, to.shape(), to.dtype(), BufferAccess::memory(to)->exact());
   });
 }
 
 void Batch::store(Tensor x, const Buffer& destination, Span<const Range> ranges) {
   State::store(state_.get(), x, destination, [&](auto& graph, ValueId id, ResourceId into, const Buffer& to) {
-    return ops::store_slice(graph, id, into, to.shape(), ranges, to.dtype());
+    return ops::store_slice(graph, id, into, to.shape(), ranges, to.dtype(), BufferAccess::memory(to)->exact());
   });
 }
 
@@ -914,6 +914,17 @@ BatchStats Batch::stats() const noexcept {
   stats.operations = num_operations();
   stats.values = num_buffers();
   return stats;
+}
+
+Result<MemoryNeeds> Batch::predict_memory() const {
+  return guarded("predict_memory", [&]() -> Result<MemoryNeeds> {
+    if (!state_) return no_state("predict_memory");
+    if (state_->error) return state_->error;
+    if (Error e = state_->check_device("predict_memory")) return e;
+    auto plan = state_->plan(false);
+    if (!plan) return plan.error();
+    return submit::needs_of(*plan, *state_->context);
+  });
 }
 
 Result<std::string> Batch::dump(DumpFormat format, DumpStage stage) const {

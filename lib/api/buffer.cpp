@@ -6,25 +6,12 @@
 namespace brontes {
 namespace {
 
-Result<std::shared_ptr<vk::Allocation>> allocate(const Device& device, const Shape& shape, const char* call) {
+Result<std::shared_ptr<vk::Allocation>> allocate(const char* call, const Device& device, const Shape& shape,
+                                                 DType dtype, VkBufferUsageFlags extra_usage = 0) {
+  const auto bytes = BufferAccess::bytes_of(call, device, shape, dtype);
+  if (!bytes) return bytes.error();
   const auto context = DeviceAccess::context(device);
-  if (!context) return Error(Errc::invalid_argument, std::string(call) + ": the Device has been moved from");
-  if (!shape.valid() || shape.rank() == 0) {
-    return Error(Errc::invalid_argument, std::string(call) + ": a shape has 1 to 4 dims, none of them negative");
-  }
-  const std::uint64_t count = shape.count();
-  if (count > Shape::no_count / block_bytes(DType::f32)) {
-    return Error(Errc::size_overflow,
-                 std::string(call) + ": the size of " + to_string(shape) + " does not fit in 64 bits");
-  }
-  const std::uint64_t bytes = row_bytes(DType::f32, count);
-  const std::uint64_t most = DeviceAccess::engine(device)->traits().max_storage_range;
-  if (bytes > most) {
-    return Error(Errc::limit_exceeded, std::string(call) + ": " + to_string(shape) + " takes " + std::to_string(bytes) +
-                                           " bytes, and this device takes at most " + std::to_string(most) +
-                                           " per tensor (maxStorageBufferRange)");
-  }
-  return context->memory().allocate(context, bytes, vk::MemoryUse::device, "brontes buffer");
+  return context->memory().allocate(context, *bytes, vk::MemoryUse::device, "brontes buffer", extra_usage);
 }
 
 // What write() and read() share: the buffer's memory, once the range has been found to be inside.
@@ -70,13 +57,46 @@ Result<Filled> filled(const Device& device, Span<const T> data, const Shape& sha
     return Error(Errc::shape_mismatch,
                  "Buffer::from: " + std::to_string(data.size()) + " elements of data for " + to_string(actual));
   }
-  auto memory = allocate(device, actual, "Buffer::from");
+  auto memory = allocate("Buffer::from", device, actual, DType::f32);
   if (!memory) return memory.error();
   if (Error e = submit::write(**memory, 0, data.data(), data.size() * sizeof(T))) return e;
   return Filled{std::move(*memory), actual};
 }
 
 }  // namespace
+
+Result<std::uint64_t> BufferAccess::bytes_of(const char* call, const Device& device, const Shape& shape, DType dtype) {
+  if (!DeviceAccess::engine(device))
+    return Error(Errc::invalid_argument, std::string(call) + ": the Device has been moved from");
+  if (dtype != DType::f32 && dtype != DType::i32 && dtype != DType::mask) {
+    return Error(Errc::invalid_argument,
+                 std::string(call) + ": a buffer of " + to_string(dtype) + "; expected f32, i32 or mask");
+  }
+  if (!shape.valid() || shape.rank() == 0) {
+    return Error(Errc::invalid_argument, std::string(call) + ": a shape has 1 to 4 dims, none of them negative");
+  }
+  const std::uint64_t count = shape.count();
+  if (count > Shape::no_count / block_bytes(DType::f32)) {
+    return Error(Errc::size_overflow,
+                 std::string(call) + ": the size of " + to_string(shape) + " does not fit in 64 bits");
+  }
+  const std::uint64_t bytes = row_bytes(DType::f32, count);
+  const std::uint64_t most = DeviceAccess::engine(device)->traits().max_storage_range;
+  if (bytes > most) {
+    return Error(Errc::limit_exceeded, std::string(call) + ": " + to_string(shape) + " takes " + std::to_string(bytes) +
+                                           " bytes, and this device takes at most " + std::to_string(most) +
+                                           " per tensor (maxStorageBufferRange)");
+  }
+  return bytes;
+}
+
+Result<Buffer> BufferAccess::create(const char* call, const Device& device, const Shape& shape, DType dtype,
+                                    std::uint32_t extra_usage) {
+  auto memory = allocate(call, device, shape, dtype, extra_usage);
+  if (!memory) return memory.error();
+  if (Error e = submit::clear(**memory)) return e;
+  return make(std::move(*memory), shape, dtype);
+}
 
 Buffer::Buffer(std::shared_ptr<vk::Allocation> memory, Shape shape, DType dtype) noexcept
     : memory_(std::move(memory)), shape_(shape), dtype_(dtype) {}
@@ -85,16 +105,8 @@ Buffer& Buffer::operator=(Buffer&&) noexcept = default;
 Buffer::~Buffer() = default;
 
 Result<Buffer> Buffer::create(const Device& device, Shape shape, DType dtype) {
-  return guarded("Buffer::create", [&]() -> Result<Buffer> {
-    if (dtype != DType::f32 && dtype != DType::i32 && dtype != DType::mask) {
-      return Error(Errc::invalid_argument,
-                   std::string("Buffer::create: a buffer of ") + to_string(dtype) + "; expected f32, i32 or mask");
-    }
-    auto memory = allocate(device, shape, "Buffer::create");
-    if (!memory) return memory.error();
-    if (Error e = submit::clear(**memory)) return e;
-    return Buffer(std::move(*memory), shape, dtype);
-  });
+  return guarded("Buffer::create",
+                 [&]() -> Result<Buffer> { return BufferAccess::create("Buffer::create", device, shape, dtype, 0); });
 }
 
 Result<Buffer> Buffer::from(const Device& device, Span<const float> data, Shape shape) {

@@ -72,6 +72,13 @@ DeviceStats Device::stats() const noexcept {
   return stats;
 }
 
+DeviceMemory Device::memory() const noexcept {
+  // A thread of the parent may have held a lock when the process forked.
+  if (!engine_ || engine_->context()->abandoned()) return {};
+  vk::Context& context = *engine_->context();
+  return context.memory().describe(context);
+}
+
 PipelineCacheStatus Device::pipeline_cache() const {
   if (!engine_) return {};
   return value_or_empty([&] { return engine_->context()->cache_status(); });

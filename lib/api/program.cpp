@@ -188,6 +188,10 @@ BatchStats Program::stats() const noexcept {
   return stats;
 }
 
+MemoryNeeds Program::memory() const noexcept {
+  return state_ ? submit::needs_of(state_->program->plan(), *state_->context) : MemoryNeeds();
+}
+
 std::string Program::dump(DumpFormat format) const {
   if (!state_) return {};
   return value_or_empty([&] { return plan::dump(state_->program->plan(), state_->graph, format); });

@@ -63,7 +63,8 @@ Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& option
 
 BufferRegion region(const Buffer& buffer) noexcept {
   if (!BufferAccess::memory(buffer)) return {};
-  return {BufferAccess::memory(buffer)->buffer(), 0, buffer.bytes()};
+  const vk::Allocation& memory = *BufferAccess::memory(buffer);
+  return {memory.buffer(), memory.offset(), buffer.bytes()};
 }
 
 }  // namespace brontes::vulkan

@@ -15,7 +15,7 @@ Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, co
     per_run.bytes_down = plan.element_bytes_down;
   }
   if (plan.dispatches.empty() && memories.staging == nullptr && memories.readback == nullptr) return out;
-  auto descriptors = context.recycler().take_descriptors(descriptor_needs(plan), &cost.allocations);
+  auto descriptors = context.recycler().take_descriptors(descriptor_needs(plan, memories), &cost.allocations);
   if (!descriptors) return descriptors.error();
   out.descriptors = std::move(*descriptors);
   auto bindings = Bindings::make(context, plan, memories, *out.descriptors, &cost.pipelines_created);

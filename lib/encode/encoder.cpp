@@ -75,24 +75,50 @@ void Encoder::end_label() {
 
 void Encoder::copy(const vk::Allocation& from, std::uint64_t from_offset, const vk::Allocation& to,
                    std::uint64_t to_offset, std::uint64_t bytes) {
-  const VkBufferCopy region{from_offset, to_offset, bytes};
+  const VkBufferCopy region{from.offset() + from_offset, to.offset() + to_offset, bytes};
   context_.vk().vkCmdCopyBuffer(commands_, from.buffer(), to.buffer(), 1, &region);
 }
 
 void Encoder::zero(const vk::Allocation& memory) {
-  context_.vk().vkCmdFillBuffer(commands_, memory.buffer(), 0, VK_WHOLE_SIZE, 0);
+  context_.vk().vkCmdFillBuffer(commands_, memory.buffer(), memory.offset(), VK_WHOLE_SIZE, 0);
 }
 
-vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan) {
+namespace {
+
+vk::Allocation& memory_of(const plan::Region& r, const Memories& memories) {
+  return r.resource == plan::arena ? *memories.arena : *memories.resources[r.resource];
+}
+
+// As planned, unless one of the buffers is somebody else's and was not made for it: then as storage buffers, which
+// every kernel can do.
+kernels::AccessMode access_of(const plan::Dispatch& d, const Memories& memories) {
+  using kernels::AccessMode;
+  if (d.access == AccessMode::storage) return AccessMode::storage;
+  const kernels::Kernel& kernel = kernels::get(d.kernel);
+  for (std::size_t b = 0; b < d.binding_count; ++b) {
+    const vk::Allocation& memory = memory_of(d.bindings[b], memories);
+    const bool can = d.access == AccessMode::pointer
+                         ? memory.address() != 0
+                         : kernel.bindings[b].access != kernels::Access::read ||
+                               (memory.usage() & VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT) != 0;
+    if (!can) return AccessMode::storage;
+  }
+  return d.access;
+}
+
+}  // namespace
+
+vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan, const Memories& memories) {
   vk::DescriptorNeeds needs;
   for (const plan::Dispatch& d : plan.dispatches) {
     ++needs.sets;
-    if (d.access == kernels::AccessMode::pointer) {
+    const kernels::AccessMode access = access_of(d, memories);
+    if (access == kernels::AccessMode::pointer) {
       ++needs.uniform;
       continue;
     }
     for (const kernels::Binding& slot : kernels::get(d.kernel).bindings) {
-      const bool texel = vk::descriptor_type(d.access, slot.access) == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+      const bool texel = vk::descriptor_type(access, slot.access) == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
       ++(texel ? needs.texel : needs.storage);
     }
   }
@@ -120,19 +146,21 @@ class DescriptorWrites {
     add(set, 0, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER).pBufferInfo = &buffers_.back();
   }
 
-  Error slot(VkDescriptorSet set, const plan::Dispatch& d, std::size_t b) {
+  Error slot(VkDescriptorSet set, const plan::Dispatch& d, kernels::AccessMode access, std::size_t b) {
     const kernels::Binding& slot = kernels::get(d.kernel).bindings[b];
     const plan::Region& r = d.bindings[b];
-    const VkDescriptorType type = vk::descriptor_type(d.access, slot.access);
-    // Whole vec4s; allocations and arena ranges end on such a boundary. Other kernels may ask for an array's length.
-    const std::uint64_t bytes = d.kernel.is_library() ? (r.bytes + 15) / 16 * 16 : r.bytes;
+    const VkDescriptorType type = vk::descriptor_type(access, slot.access);
+    // Whole vec4s; allocations and arena ranges end on such a boundary, or may be read up to one. Other kernels may ask
+    // for an array's length.
+    const bool exact = !d.kernel.is_library() || (slot.access != kernels::Access::read && memory(r).exact());
+    const std::uint64_t bytes = exact ? r.bytes : (r.bytes + 15) / 16 * 16;
     if (type == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER) {
       auto view = memory(r).view(r.offset, bytes);
       if (!view) return view.error();
       views_.push_back(*view);
       add(set, slot.binding, type).pTexelBufferView = &views_.back();
     } else {
-      buffers_.push_back({memory(r).buffer(), r.offset, bytes});
+      buffers_.push_back({memory(r).buffer(), memory(r).offset() + r.offset, bytes});
       add(set, slot.binding, type).pBufferInfo = &buffers_.back();
     }
     return {};
@@ -144,9 +172,7 @@ class DescriptorWrites {
   }
 
  private:
-  vk::Allocation& memory(const plan::Region& r) const {
-    return r.resource == plan::arena ? *memories_.arena : *memories_.resources[r.resource];
-  }
+  vk::Allocation& memory(const plan::Region& r) const { return memory_of(r, memories_); }
   VkWriteDescriptorSet& add(VkDescriptorSet set, std::uint32_t binding, VkDescriptorType type) {
     VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
     write.dstSet = set;
@@ -174,9 +200,12 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
   self.pipelines_.reserve(count);
   std::vector<VkDescriptorSetLayout> layouts;
   layouts.reserve(count);
+  std::vector<kernels::AccessMode> accesses;
+  accesses.reserve(count);
   for (const plan::Dispatch& d : plan.dispatches) {
+    accesses.push_back(access_of(d, memories));
     auto pipeline =
-        context.pipelines().get(d.kernel, d.access, d.constants.data(), d.constant_count, pipelines_created);
+        context.pipelines().get(d.kernel, accesses.back(), d.constants.data(), d.constant_count, pipelines_created);
     if (!pipeline) return pipeline.error();
     self.pipelines_.push_back(*pipeline);
     layouts.push_back(pipeline->set_layout);
@@ -192,17 +221,17 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
     return e;
   }
 
-  DescriptorWrites writes(memories, descriptor_needs(plan));
+  DescriptorWrites writes(memories, descriptor_needs(plan, memories));
   std::uint64_t next_table = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const plan::Dispatch& d = plan.dispatches[i];
-    if (d.access == kernels::AccessMode::pointer) {
+    if (accesses[i] == kernels::AccessMode::pointer) {
       writes.addresses(self.sets_[i], d, *descriptors.addresses, next_table);
       next_table += vk::address_stride(context);
       continue;
     }
     for (std::size_t b = 0; b < d.binding_count; ++b) {
-      if (Error e = writes.slot(self.sets_[i], d, b)) return e;
+      if (Error e = writes.slot(self.sets_[i], d, accesses[i], b)) return e;
     }
   }
   writes.run(context);

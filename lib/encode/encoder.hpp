@@ -37,7 +37,7 @@ struct Memories {
 /// The pipelines and descriptor sets of a plan's dispatches, in their order.
 class Bindings {
  public:
-  /// Sets come from `descriptors`, which has room for descriptor_needs(plan). Writes the addresses, too.
+  /// Sets come from `descriptors`, which has room for descriptor_needs(plan, memories). Writes the addresses, too.
   static Result<Bindings> make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
                                const vk::DescriptorSlot& descriptors, std::uint64_t* pipelines_created);
 
@@ -80,6 +80,6 @@ class Encoder {
   VkCommandBuffer commands_;
 };
 
-vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan);
+vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan, const Memories& memories);
 
 }  // namespace brontes::encode

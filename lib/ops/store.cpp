@@ -123,18 +123,20 @@ bool is_all_of(const Shape& destination, const record::Chosen& chosen) {
 const Room store_room{all, std::size(all)};
 
 Error store(record::Graph& graph, ValueId x, record::ResourceId destination, const Shape& destination_shape,
-            DType destination_type) {
+            DType destination_type, bool exact) {
   const record::Value& value = graph.value(x);
   if (value.shape.count() != destination_shape.count()) {
     return Error(Errc::shape_mismatch, "store: a tensor of " + to_string(value.shape) + " into a buffer of " +
                                            to_string(destination_shape) + "; expected the same number of elements");
   }
   if (Error e = check_type(value, destination_type)) return e;
+  // A slice of all elements: slices are written element by element where that matters.
+  if (exact) return store_slice(graph, x, destination, Shape(destination_shape.count()), {}, destination_type, true);
   return graph.append_effect(store_op, {&x, 1}, {}, destination);
 }
 
 Error store_slice(record::Graph& graph, ValueId x, record::ResourceId destination, const Shape& destination_shape,
-                  Span<const Range> ranges, DType destination_type) {
+                  Span<const Range> ranges, DType destination_type, bool exact) {
   if (Error e = graph.check(store_slice_op, {&x, 1}, {})) return e;
   if (Error e = check_type(graph.value(x), destination_type)) return e;
   const auto chosen = record::choose(destination_shape, ranges, "store");
@@ -155,7 +157,8 @@ Error store_slice(record::Graph& graph, ValueId x, record::ResourceId destinatio
     source = graph.reshape("store", x, chosen->shape);
   }
   if (!source) return source.error();
-  if (is_all_of(destination_shape, *chosen)) return graph.append_effect(store_op, {&*source, 1}, {}, destination);
+  if (!exact && is_all_of(destination_shape, *chosen))
+    return graph.append_effect(store_op, {&*source, 1}, {}, destination);
   return graph.append_effect(store_slice_op, {&*source, 1}, chosen->view, destination);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace brontes::submit {
@@ -27,12 +28,71 @@ void add(BatchStats& stats, const BatchStats& more) {
   stats.arena_bytes_without_reuse += more.arena_bytes_without_reuse;
 }
 
+MemoryNeeds needs_of(const plan::Plan& plan, vk::Context& context) noexcept {
+  MemoryNeeds needs;
+  needs.device_bytes = plan.arena_bytes;
+  if (!context.memory().mapped()) {
+    needs.upload_bytes = plan.upload_bytes;
+    needs.readback_bytes = plan.readback_bytes();
+  }
+  for (std::uint64_t bytes : {needs.device_bytes, needs.upload_bytes, needs.readback_bytes}) {
+    needs.buffers += bytes != 0 ? 1 : 0;
+  }
+  std::uint32_t tables = 0;
+  for (const plan::Dispatch& d : plan.dispatches) tables += d.access == kernels::AccessMode::pointer ? 1 : 0;
+  needs.table_bytes = vk::address_bytes(context, tables);
+  return needs;
+}
+
 Program::Program(std::shared_ptr<vk::Context> context, plan::Plan plan, Resources resources, encode::Use use)
     : context_(std::move(context)), plan_(std::move(plan)), resources_(std::move(resources)), use_(use) {}
+
+namespace {
+
+// The plan has no barriers between resources: one that is written must not lie in another.
+Error check_apart(const plan::Plan& plan, const Program::Resources& resources, const char* call) {
+  bool any = false;
+  for (const auto& memory : resources) any = any || (memory && memory->borrowed());
+  if (!any) return {};
+  enum : std::uint8_t { used = 1, written = 2 };
+  std::vector<std::uint8_t> uses(resources.size());
+  for (const plan::Dispatch& d : plan.dispatches) {
+    for (std::size_t b = 0; b < d.binding_count; ++b) {
+      if (d.bindings[b].resource == plan::arena || (d.used >> b & 1u) == 0) continue;
+      std::uint8_t& use = uses[d.bindings[b].resource];
+      use = static_cast<std::uint8_t>(use | (d.writes(b) ? used | written : used));
+    }
+  }
+  for (std::size_t i = 0; i < resources.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (uses[i] == 0 || uses[j] == 0 || ((uses[i] | uses[j]) & written) == 0) continue;
+      if (resources[i] == resources[j] || !resources[i]->overlaps(*resources[j])) continue;
+      return Error(Errc::invalid_argument,
+                   std::string(call) + ": two imported buffers share bytes from " +
+                       std::to_string(std::max(resources[i]->offset(), resources[j]->offset())) +
+                       " of a VkBuffer on, and one of them is stored to; import the whole range once, and use slices");
+    }
+  }
+  return {};
+}
+
+// Something is written to it 16 bytes at a time, whatever its size. Slices and kernels of users are not.
+bool writes_vectors(const plan::Plan& plan, record::ResourceId resource) {
+  for (const plan::Dispatch& d : plan.dispatches) {
+    if (!d.kernel.is_library() || d.kernel == kernels::Id::store_slice) continue;
+    for (std::size_t b = 0; b < d.binding_count; ++b) {
+      if (d.writes(b) && d.bindings[b].resource == resource) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Program>> Program::create(std::shared_ptr<vk::Context> context, plan::Plan plan,
                                                  Resources resources, encode::Use use, const SharedMemory& shared,
                                                  std::vector<std::string> labels) {
+  if (Error e = check_apart(plan, resources, "store")) return e;
   std::unique_ptr<Program> self(new Program(std::move(context), std::move(plan), std::move(resources), use));
   self->labels_ = std::move(labels);
   if (Error e = self->allocate(shared)) return e;
@@ -58,16 +118,16 @@ Error Program::allocate(const SharedMemory& shared) {
     ++stats_.allocations;
     return {};
   };
-  if (Error e = reserve(arena_, plan_.arena_bytes, vk::MemoryUse::device, "brontes arena", shared.arena)) return e;
+  const MemoryNeeds needs = needs_of(plan_, *context_);
+  if (Error e = reserve(arena_, needs.device_bytes, vk::MemoryUse::device, "brontes arena", shared.arena)) return e;
   stats_.dropped_operations = plan_.dropped_operations;
   stats_.fused_operations = plan_.fused_operations;
   stats_.arena_bytes = plan_.arena_bytes;
   stats_.arena_bytes_without_reuse = plan_.arena_bytes_without_reuse;
-  if (memory.mapped()) return {};
-  if (Error e = reserve(staging_, plan_.upload_bytes, vk::MemoryUse::upload, "brontes staging", shared.staging)) {
+  if (Error e = reserve(staging_, needs.upload_bytes, vk::MemoryUse::upload, "brontes staging", shared.staging)) {
     return e;
   }
-  return reserve(readback_, plan_.readback_bytes(), vk::MemoryUse::readback, "brontes readback", shared.readback);
+  return reserve(readback_, needs.readback_bytes, vk::MemoryUse::readback, "brontes readback", shared.readback);
 }
 
 encode::Memories Program::memories(const Resources& resources) const {
@@ -155,9 +215,15 @@ Error Program::rebind(record::ResourceId resource, std::shared_ptr<vk::Allocatio
       return Error(Errc::invalid_argument, "rebind: the buffer is bound to this program already, and stored to");
     }
   }
+  if (memory->exact() && writes_vectors(plan_, resource)) {
+    return Error(Errc::invalid_argument,
+                 "rebind: the program stores whole vec4s, and the range of this imported buffer ends within one; "
+                 "record the store with such a buffer, or import it with the bytes up to the next multiple of 16");
+  }
   if (Error e = wait()) return e;
   Resources bound = resources_;
   bound[resource] = std::move(memory);
+  if (Error e = check_apart(plan_, bound, "rebind")) return e;
   auto encoded = encode(bound);
   if (!encoded) return encoded.error();
   resources_ = std::move(bound);

@@ -19,6 +19,9 @@ namespace brontes::submit {
 /// Adds the counts of execution.
 void add(BatchStats& stats, const BatchStats& more);
 
+/// The memory that a Program of the plan allocates, unless it is given some.
+MemoryNeeds needs_of(const plan::Plan& plan, vk::Context& context) noexcept;
+
 /// Memory that several programs use in turn, each piece at least as large as their plans ask for. Where one is
 /// null, a program allocates its own.
 struct SharedMemory {

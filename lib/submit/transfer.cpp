@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <string>
 
 namespace brontes::submit {
 namespace {
@@ -31,11 +32,21 @@ Error run(vk::Context& context, std::initializer_list<vk::Allocation*> used, Rec
   return context.queue().wait(*value);
 }
 
+// Somebody else's buffer may not have been made for copies.
+Error check_usage(const vk::Allocation& memory, VkBufferUsageFlags wanted, const char* call, const char* flag) {
+  if ((memory.usage() & wanted) != 0) return {};
+  return Error(Errc::invalid_argument, std::string(call) + ": the imported VkBuffer was created without " + flag);
+}
+
 }  // namespace
 
 Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
   vk::Context& context = memory.context();
+  if (memory.mapped() == nullptr) {
+    if (Error e = check_usage(memory, VK_BUFFER_USAGE_TRANSFER_DST_BIT, "write", "VK_BUFFER_USAGE_TRANSFER_DST_BIT"))
+      return e;
+  }
   if (Error e = context.queue().wait(memory.last_use)) return e;
   if (memory.mapped() != nullptr) {
     std::memcpy(memory.mapped() + offset, data, bytes);
@@ -60,6 +71,10 @@ Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std:
 Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
   vk::Context& context = memory.context();
+  if (memory.mapped() == nullptr) {
+    if (Error e = check_usage(memory, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, "read", "VK_BUFFER_USAGE_TRANSFER_SRC_BIT"))
+      return e;
+  }
   if (Error e = context.queue().wait(memory.last_use)) return e;
   if (memory.mapped() != nullptr) {
     if (Error e = memory.invalidate(offset, bytes)) return e;

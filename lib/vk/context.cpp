@@ -141,12 +141,13 @@ Error Context::create_device(bool with_addresses) {
     features.shaderInt64 = VK_TRUE;
   }
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline};
-  const char* const extensions[] = {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME};
+  std::vector<const char*> extensions;
   memory_budget_ = physical_.memory_budget;
-  if (memory_budget_) {
-    create.enabledExtensionCount = 1;
-    create.ppEnabledExtensionNames = extensions;
-  }
+  if (memory_budget_) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  if (physical_.memory_fd) extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  if (physical_.memory_host) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  create.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  create.ppEnabledExtensionNames = extensions.data();
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
   create.pEnabledFeatures = &features;
@@ -176,6 +177,10 @@ Error Context::load_table() {
   device_.table.function = reinterpret_cast<PFN_##function>(get_device_proc(device_.handle, #function)); \
   if (device_.table.function == nullptr) return Error(Errc::unsupported, "the driver has no " #function);
   BRONTES_DEVICE_FUNCTIONS(BRONTES_LOAD)
+#undef BRONTES_LOAD
+#define BRONTES_LOAD(function) \
+  device_.table.function = reinterpret_cast<PFN_##function>(get_device_proc(device_.handle, #function));
+  BRONTES_DEVICE_EXTENSION_FUNCTIONS(BRONTES_LOAD)
 #undef BRONTES_LOAD
   return {};
 }

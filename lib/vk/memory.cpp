@@ -148,6 +148,9 @@ Error Memory::open(const Context& context, bool staged, bool addresses) {
   create.pVulkanFunctions = &functions;
   create.vulkanApiVersion = VK_API_VERSION_1_2;
   addresses_ = addresses;
+  cap_ = context.options().memory_cap;
+  // Blocks of 256 MiB, the allocator's usual ones, would make little of a small cap.
+  if (cap_ != 0) create.preferredLargeHeapBlockSize = std::clamp<std::uint64_t>(cap_ / 8, 64 << 10, 256 << 20);
   if (addresses) create.flags |= vma::VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
   if (context.memory_budget()) create.flags |= vma::VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT;
   vma::VmaAllocator allocator = nullptr;
@@ -176,20 +179,23 @@ Error Memory::open(const Context& context, bool staged, bool addresses) {
 }
 
 Result<std::shared_ptr<Allocation>> Memory::allocate(std::shared_ptr<Context> context, std::uint64_t bytes,
-                                                     MemoryUse use, const char* name) {
-  auto made = allocate(*context, bytes, use, name);
+                                                     MemoryUse use, const char* name, VkBufferUsageFlags extra_usage) {
+  auto made = allocate(*context, bytes, use, name, extra_usage);
   if (!made) return made.error();
   (*made)->counted_ = true;
   ++live_buffers;
   live_bytes += bytes;
-  // Its deleter keeps the Context alive.
-  return std::shared_ptr<Allocation>(made->release(), [owner = std::move(context)](Allocation* allocation) {
-    retire(std::unique_ptr<Allocation>(allocation));
+  return share(std::move(*made), std::move(context));
+}
+
+std::shared_ptr<Allocation> Memory::share(std::unique_ptr<Allocation> allocation, std::shared_ptr<Context> context) {
+  return std::shared_ptr<Allocation>(allocation.release(), [owner = std::move(context)](Allocation* last) {
+    retire(std::unique_ptr<Allocation>(last));
   });
 }
 
 Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint64_t bytes, MemoryUse use,
-                                                     const char* name) {
+                                                     const char* name, VkBufferUsageFlags extra_usage) {
   if (Error e = context.usable()) return e;
   if (bytes > max_bytes_) {
     return Error(Errc::limit_exceeded, std::string(name) + ": " + std::to_string(bytes) +
@@ -235,9 +241,25 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
           vma::VMA_ALLOCATION_CREATE_MAPPED_BIT | vma::VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT;
       break;
   }
+  buffer.usage |= extra_usage;
+  // Beyond the budget the driver would have to move other memory out, or fail.
+  if (context.memory_budget()) create.flags |= vma::VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
 
   std::unique_ptr<Allocation> result(new Allocation());
   result->context_ = &context;
+  collect(context);
+  if (!take(bytes)) {
+    reclaim(context);
+    if (!take(bytes)) {
+      return over_cap(name, bytes);
+    }
+  }
+  // Counted from here on; given up where it comes to nothing.
+  struct Taken {
+    std::atomic<std::uint64_t>& used;
+    std::uint64_t bytes;
+    ~Taken() { used -= bytes; }
+  } taken{used_, bytes};
   vma::VmaAllocation block = nullptr;
   vma::VmaAllocationInfo info{};
   auto make = [&] {
@@ -245,7 +267,6 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
     return context.note(
         vma::vmaCreateBuffer(allocator_of(allocator_), &buffer, &create, &result->buffer_, &block, &info));
   };
-  collect(context);
   VkResult made = make();
   if (made == VK_ERROR_OUT_OF_DEVICE_MEMORY || made == VK_ERROR_OUT_OF_HOST_MEMORY ||
       made == VK_ERROR_TOO_MANY_OBJECTS) {
@@ -258,9 +279,13 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
     return e;
   }
   result->block_ = block;
+  result->taken_ = true;
+  taken.bytes = 0;
+  ++buffers_;
   const bool want_mapped = use != MemoryUse::device || mapped_;
   result->mapped_ = want_mapped ? static_cast<std::byte*>(info.pMappedData) : nullptr;
   result->bytes_ = bytes;
+  result->usage_ = buffer.usage;
   if (use == MemoryUse::device && addresses_) {
     VkBufferDeviceAddressInfo whose{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
     whose.buffer = result->buffer_;
@@ -278,6 +303,38 @@ std::string Memory::what_is_left() const {
   const std::uint64_t left = budget.budget > budget.usage ? budget.budget - budget.usage : 0;
   return "of " + std::to_string(heap_bytes_) + " bytes of device memory about " + std::to_string(left) +
          " are left, and " + std::to_string(live_bytes) + " are in buffers of this Device";
+}
+
+Error Memory::over_cap(const char* name, std::uint64_t bytes) const {
+  return Error(Errc::out_of_memory, std::string(name) + ": " + std::to_string(bytes) + " bytes asked for, and " +
+                                        std::to_string(used_) + " of the " + std::to_string(cap_) +
+                                        " allowed are in use (DeviceOptions::memory_cap)");
+}
+
+bool Memory::take(std::uint64_t bytes) noexcept {
+  std::uint64_t used = used_;
+  do {
+    if (cap_ != 0 && (used > cap_ || bytes > cap_ - used)) return false;
+  } while (!used_.compare_exchange_weak(used, used + bytes));
+  return true;
+}
+
+DeviceMemory Memory::describe(const Context& context) const noexcept {
+  std::array<vma::VmaBudget, VK_MAX_MEMORY_HEAPS> budgets{};
+  vma::vmaGetHeapBudgets(allocator_of(allocator_), budgets.data());
+  DeviceMemory memory;
+  memory.buffers = buffers_;
+  memory.used_bytes = used_;
+  memory.cap_bytes = cap_;
+  for (const vma::VmaBudget& budget : budgets) {
+    memory.blocks += budget.statistics.blockCount;
+    memory.block_bytes += budget.statistics.blockBytes;
+  }
+  memory.heap_bytes = heap_bytes_;
+  memory.heap_usage = budgets[heap_].usage;
+  memory.heap_budget = budgets[heap_].budget;
+  memory.budget_reported = context.memory_budget();
+  return memory;
 }
 
 void Memory::retire(std::unique_ptr<Allocation> allocation) noexcept {
@@ -331,13 +388,21 @@ void Memory::remove(const Context& context, Reclaimer& reclaimer) noexcept {
 }
 
 Allocation::~Allocation() {
-  if (buffer_ == VK_NULL_HANDLE) return;
   Memory& memory = context_->memory();
+  if (taken_) {
+    memory.used_ -= bytes_;
+    --memory.buffers_;
+  }
+  if (buffer_ == VK_NULL_HANDLE) return;
   if (context_->abandoned()) {
     for (auto& [range, view] : views_) view.release();
   } else {
     views_.clear();
-    vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
+    if (block_ != nullptr) vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
+    if (memory_ != VK_NULL_HANDLE) {
+      context_->vk().vkDestroyBuffer(context_->device(), buffer_, nullptr);
+      context_->vk().vkFreeMemory(context_->device(), memory_, nullptr);
+    }
   }
   if (!counted_) return;
   --memory.live_buffers;
@@ -351,7 +416,7 @@ Result<VkBufferView> Allocation::view(std::uint64_t offset, std::uint64_t bytes)
   VkBufferViewCreateInfo create{VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO};
   create.buffer = buffer_;
   create.format = VK_FORMAT_R32G32B32A32_SFLOAT;
-  create.offset = offset;
+  create.offset = offset_ + offset;
   create.range = bytes;
   VkBufferView view = VK_NULL_HANDLE;
   const VkResult made = context_->vk().vkCreateBufferView(context_->device(), &create, nullptr, &view);
@@ -362,11 +427,13 @@ Result<VkBufferView> Allocation::view(std::uint64_t offset, std::uint64_t bytes)
 }
 
 Error Allocation::flush(std::uint64_t offset, std::uint64_t bytes) const {
+  if (block_ == nullptr) return {};  // coherent
   const auto allocator = allocator_of(context_->memory().allocator_);
   return context_->check(vma::vmaFlushAllocation(allocator, block_of(block_), offset, bytes), "vmaFlushAllocation");
 }
 
 Error Allocation::invalidate(std::uint64_t offset, std::uint64_t bytes) const {
+  if (block_ == nullptr) return {};  // coherent
   const auto allocator = allocator_of(context_->memory().allocator_);
   return context_->check(vma::vmaInvalidateAllocation(allocator, block_of(block_), offset, bytes),
                          "vmaInvalidateAllocation");

@@ -5,6 +5,7 @@
 #include "vk/loader.hpp"
 #include "vk/shelf.hpp"
 
+#include <brontes/device.hpp>
 #include <brontes/error.hpp>
 
 #include <array>
@@ -39,8 +40,32 @@ class Reclaimer {
   ~Reclaimer() = default;
 };
 
-/// A VkBuffer with memory. Shared ones are destroyed when the last owner lets go, or, while work in flight uses
-/// them, set aside until that is done. Their owners keep the Context alive; what is set aside does not.
+/// A range of a VkBuffer that somebody else owns.
+struct BorrowedBuffer {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkBufferUsageFlags usage = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;     // of the elements
+  std::uint64_t writable = 0;  // from the offset on; the elements at least
+};
+
+/// Memory that is shared with somebody outside of this device: exported to them, or imported from them.
+struct SharedBlock {
+  std::uint64_t bytes = 0;  // of the elements
+  VkBufferUsageFlags extra_usage = 0;
+  void* host = nullptr;                // pages of the host's to import, `allocation_bytes` of them
+  int fd = -1;                         // an opaque file descriptor to import; neither: memory to be exported
+  std::uint64_t allocation_bytes = 0;  // of what is imported
+  std::uint32_t memory_type = 0;       // of what is imported by fd
+  bool dedicated = false;              // what is imported by fd was allocated for one buffer
+};
+
+/// Of the operating system.
+void close_descriptor(int fd) noexcept;
+
+/// A VkBuffer with memory, or a range of somebody else's. Shared ones are destroyed when the last owner lets go, or,
+/// while work in flight uses them, set aside until that is done. Their owners keep the Context alive; what is set aside
+/// does not.
 class Allocation {
  public:
   ~Allocation();
@@ -48,7 +73,19 @@ class Allocation {
   Allocation& operator=(const Allocation&) = delete;
 
   VkBuffer buffer() const noexcept { return buffer_; }
+  /// Where it begins in the VkBuffer. Other offsets count from there.
+  std::uint64_t offset() const noexcept { return offset_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
+  VkBufferUsageFlags usage() const noexcept { return usage_; }
+  /// Not a byte past bytes() may be written: the last vec4 is somebody else's, too.
+  bool exact() const noexcept { return exact_; }
+  /// A range of somebody else's VkBuffer.
+  bool borrowed() const noexcept { return block_ == nullptr && memory_ == VK_NULL_HANDLE; }
+  /// What a SharedBlock lies in; null for others.
+  VkDeviceMemory memory() const noexcept { return memory_; }
+  const SharedBlock& shared() const noexcept { return shared_; }
+  /// Both have bytes in common; whatever is written along with a last vec4 counts.
+  bool overlaps(const Allocation& other) const noexcept;
   /// The memory itself, or null where the host cannot reach it.
   std::byte* mapped() const noexcept { return mapped_; }
   Context& context() const noexcept { return *context_; }
@@ -58,9 +95,9 @@ class Allocation {
   Error flush(std::uint64_t offset, std::uint64_t bytes) const;
   Error invalidate(std::uint64_t offset, std::uint64_t bytes) const;
 
-  /// RGBA32F texels of a range, for MemoryUse::device. It lives as long as the allocation.
+  /// RGBA32F texels of a range, where usage() allows for them. It lives as long as the allocation.
   Result<VkBufferView> view(std::uint64_t offset, std::uint64_t bytes);
-  /// 0 unless the device was opened for kernels that use addresses.
+  /// 0 unless the device was opened for kernels that use addresses, and usage() allows for it.
   VkDeviceAddress address() const noexcept { return address_; }
 
   /// The timeline value of the last submit that uses it.
@@ -71,9 +108,15 @@ class Allocation {
   Allocation() = default;
   Context* context_ = nullptr;
   VkBuffer buffer_ = VK_NULL_HANDLE;
-  void* block_ = nullptr;  // VmaAllocation
+  void* block_ = nullptr;  // VmaAllocation; null where the buffer is somebody else's
   std::byte* mapped_ = nullptr;
+  std::uint64_t offset_ = 0;
   std::uint64_t bytes_ = 0;
+  VkBufferUsageFlags usage_ = 0;
+  bool exact_ = false;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;  // where it is not the allocator's
+  SharedBlock shared_;
+  bool taken_ = false;    // counts towards the cap
   bool counted_ = false;  // among Memory's live ones
   VkDeviceAddress address_ = 0;
   std::mutex views_mutex_;
@@ -136,14 +179,24 @@ class Memory {
 
   /// Where there is not enough, reclaimers let go of theirs first.
   Result<std::shared_ptr<Allocation>> allocate(std::shared_ptr<Context> context, std::uint64_t bytes, MemoryUse use,
-                                               const char* name);
+                                               const char* name, VkBufferUsageFlags extra_usage = 0);
   /// For the Context itself, which it must not keep alive: the owner sees to it that no work is in flight when it goes.
   /// Not among the live ones, which are what users hold.
-  Result<std::unique_ptr<Allocation>> allocate(Context& context, std::uint64_t bytes, MemoryUse use, const char* name);
+  Result<std::unique_ptr<Allocation>> allocate(Context& context, std::uint64_t bytes, MemoryUse use, const char* name,
+                                               VkBufferUsageFlags extra_usage = 0);
+
+  /// Takes no memory, and destroys nothing but the views it makes.
+  Result<std::shared_ptr<Allocation>> borrow(std::shared_ptr<Context> context, const BorrowedBuffer& buffer) const;
+  /// Errc::unsupported where the device cannot. A descriptor to import stays the caller's.
+  Result<std::shared_ptr<Allocation>> share_block(std::shared_ptr<Context> context, const SharedBlock& block);
+  /// Whether kernels may use addresses of buffers.
+  bool addresses() const noexcept { return addresses_; }
 
   /// Nothing happens in a forked process: there a thread that does not exist may have the list.
   void add(const Context& context, Reclaimer& reclaimer);
   void remove(const Context& context, Reclaimer& reclaimer) noexcept;
+
+  DeviceMemory describe(const Context& context) const noexcept;
 
   std::atomic<std::uint64_t> allocations{0};
   std::atomic<std::uint64_t> live_buffers{0};
@@ -156,6 +209,11 @@ class Memory {
   /// Destroys what was set aside and is not in use any more.
   void collect(Context& context) noexcept;
   void reclaim(Context& context);
+  /// Whether so many bytes more are within the cap; then they count.
+  bool take(std::uint64_t bytes) noexcept;
+  Error over_cap(const char* name, std::uint64_t bytes) const;
+  /// Its deleter keeps the Context alive.
+  static std::shared_ptr<Allocation> share(std::unique_ptr<Allocation> allocation, std::shared_ptr<Context> context);
   std::string what_is_left() const;
 
   HostReserve reserve_;
@@ -163,6 +221,9 @@ class Memory {
   bool abandoned_ = false;
   bool mapped_ = false;
   bool addresses_ = false;
+  std::uint64_t cap_ = 0;                  // DeviceOptions::memory_cap
+  std::atomic<std::uint64_t> used_{0};     // bytes of all buffers that were allocated here and are not destroyed yet
+  std::atomic<std::uint64_t> buffers_{0};  // how many
   std::uint32_t mapped_types_ = 0;
   std::uint32_t heap_ = 0;  // the one that MemoryUse::device comes from
   std::uint64_t heap_bytes_ = 0;

@@ -137,6 +137,15 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
     return instance.table.vkEnumerateDeviceExtensionProperties(handle, nullptr, count, items);
   });
   device.memory_budget = has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  device.memory_fd = has_extension(extensions, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  device.memory_host = has_extension(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  if (device.memory_host) {
+    VkPhysicalDeviceExternalMemoryHostPropertiesEXT host{
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
+    VkPhysicalDeviceProperties2 more{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &host};
+    instance.table.vkGetPhysicalDeviceProperties2(handle, &more);
+    device.host_pointer_alignment = host.minImportedHostPointerAlignment;
+  }
 
   const auto family = compute_family(queue_families(instance, handle));
   if (!family) {

@@ -24,6 +24,9 @@ struct PhysicalDevice {
   bool subgroup_operations = false;              // basic, arithmetic and ballot, in compute
   VkSubgroupFeatureFlags subgroup_features = 0;  // in compute
   bool memory_budget = false;                    // VK_EXT_memory_budget
+  bool memory_fd = false;                        // VK_KHR_external_memory_fd
+  bool memory_host = false;                      // VK_EXT_external_memory_host
+  std::uint64_t host_pointer_alignment = 0;      // minImportedHostPointerAlignment
   bool float_controls = false;                   // shaders can ask for NaN, infinities and signed zeros to be kept
   VkDriverId driver_id{};
   std::array<std::uint8_t, 16> driver_uuid{};

@@ -83,6 +83,17 @@ std::uint64_t address_stride(const Context& context) noexcept {
   return std::max<std::uint64_t>(address_table_bytes, context.physical().limits.minUniformBufferOffsetAlignment);
 }
 
+namespace {
+
+// Powers of two, so that programs of about the same size fit in each other's.
+std::uint32_t rounded(std::uint32_t count) noexcept { return count == 0 ? 0u : std::bit_ceil(std::max(count, 64u)); }
+
+}  // namespace
+
+std::uint64_t address_bytes(const Context& context, std::uint32_t dispatches) noexcept {
+  return rounded(dispatches) * address_stride(context);
+}
+
 Result<Descriptors> Recycler::take_descriptors(const DescriptorNeeds& needs, std::uint64_t* allocations) {
   if (Error e = context_.usable()) return e;
   const DeviceTable& vk = context_.vk();
@@ -94,8 +105,6 @@ Result<Descriptors> Recycler::take_descriptors(const DescriptorNeeds& needs, std
     }
     return slot;
   }
-  // Powers of two, so that programs of about the same size fit in each other's.
-  auto rounded = [](std::uint32_t count) { return count == 0 ? 0u : std::bit_ceil(std::max(count, 64u)); };
   slot->room = {std::bit_ceil(std::max(needs.sets, 16u)), rounded(std::max(needs.storage, 1u)), rounded(needs.texel),
                 rounded(needs.uniform)};
   VkDescriptorPoolSize sizes[3];
@@ -118,8 +127,8 @@ Result<Descriptors> Recycler::take_descriptors(const DescriptorNeeds& needs, std
   DescriptorPool pool(context_.device(), vk, made);
   context_.set_name(VK_OBJECT_TYPE_DESCRIPTOR_POOL, reinterpret_cast<std::uint64_t>(made), "brontes descriptors");
   if (slot->room.uniform != 0) {
-    auto tables = context_.memory().allocate(context_, slot->room.uniform * address_stride(context_),
-                                             MemoryUse::uniform, "brontes addresses");
+    auto tables = context_.memory().allocate(context_, address_bytes(context_, slot->room.uniform), MemoryUse::uniform,
+                                             "brontes addresses");
     if (!tables) return tables.error();
     slot->addresses = std::move(*tables);
     ++*allocations;

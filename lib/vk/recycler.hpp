@@ -60,6 +60,9 @@ using Descriptors = std::unique_ptr<DescriptorSlot, GiveBack>;
 /// Bytes from one dispatch's table of addresses to the next one's.
 std::uint64_t address_stride(const Context& context) noexcept;
 
+/// Memory for the tables of so many dispatches, with room for others that come later.
+std::uint64_t address_bytes(const Context& context, std::uint32_t dispatches) noexcept;
+
 /// Thread-safety: any thread. A slot that is taken belongs to one.
 class Recycler {
  public:

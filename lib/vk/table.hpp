@@ -10,17 +10,18 @@
   X(vkEnumerateInstanceLayerProperties)     \
   X(vkEnumerateInstanceVersion)
 
-#define BRONTES_INSTANCE_FUNCTIONS(X)     \
-  X(vkCreateDevice)                       \
-  X(vkDestroyInstance)                    \
-  X(vkEnumerateDeviceExtensionProperties) \
-  X(vkEnumeratePhysicalDevices)           \
-  X(vkGetDeviceProcAddr)                  \
-  X(vkGetPhysicalDeviceFeatures2)         \
-  X(vkGetPhysicalDeviceMemoryProperties)  \
-  X(vkGetPhysicalDeviceMemoryProperties2) \
-  X(vkGetPhysicalDeviceProperties)        \
-  X(vkGetPhysicalDeviceProperties2)       \
+#define BRONTES_INSTANCE_FUNCTIONS(X)            \
+  X(vkCreateDevice)                              \
+  X(vkDestroyInstance)                           \
+  X(vkEnumerateDeviceExtensionProperties)        \
+  X(vkEnumeratePhysicalDevices)                  \
+  X(vkGetDeviceProcAddr)                         \
+  X(vkGetPhysicalDeviceExternalBufferProperties) \
+  X(vkGetPhysicalDeviceFeatures2)                \
+  X(vkGetPhysicalDeviceMemoryProperties)         \
+  X(vkGetPhysicalDeviceMemoryProperties2)        \
+  X(vkGetPhysicalDeviceProperties)               \
+  X(vkGetPhysicalDeviceProperties2)              \
   X(vkGetPhysicalDeviceQueueFamilyProperties)
 
 // Null where the extension is not enabled.
@@ -93,6 +94,11 @@
   X(vkUpdateDescriptorSets)         \
   X(vkWaitSemaphores)
 
+// Null where the extension is not enabled.
+#define BRONTES_DEVICE_EXTENSION_FUNCTIONS(X) \
+  X(vkGetMemoryFdKHR)                         \
+  X(vkGetMemoryHostPointerPropertiesEXT)
+
 namespace brontes::vk {
 
 #define BRONTES_MEMBER(function) PFN_##function function = nullptr;
@@ -108,6 +114,7 @@ struct InstanceTable {
 
 struct DeviceTable {
   BRONTES_DEVICE_FUNCTIONS(BRONTES_MEMBER)
+  BRONTES_DEVICE_EXTENSION_FUNCTIONS(BRONTES_MEMBER)
 };
 
 #undef BRONTES_MEMBER

@@ -448,6 +448,10 @@ class BRONTES_API Batch {
   std::size_t num_buffers() const noexcept;     ///< values: uploads, imports and results
   BatchStats stats() const noexcept;
 
+  /// The device memory that compile() would allocate now, to the byte, and execute(), unless it finds an arena that
+  /// reset() left. Plans what is recorded, and allocates nothing. Fails as dump() does.
+  Result<MemoryNeeds> predict_memory() const;
+
   /// What execute() would run now. With DumpStage::recorded, what was recorded since the last execute(),
   /// before anything is dropped, fused or placed: that never fails, and leaves out ops that were refused.
   Result<std::string> dump(DumpFormat format = DumpFormat::text, DumpStage stage = DumpStage::planned) const;

@@ -79,6 +79,11 @@ struct DeviceOptions {
   /// single ops, so that an application that never repeats itself does not keep compiling.
   std::size_t max_fused_programs = 256;
 
+  /// Bytes of device memory that all buffers of the Device together may take; 0 for no limit. It counts what
+  /// DeviceMemory::used_bytes does. A call that would need more first has memory that is kept for later given back, and
+  /// then fails with Errc::out_of_memory, a message that names what was asked for, used and allowed, and nothing done.
+  std::uint64_t memory_cap = 0;
+
   /// `pointer` on a device without bufferDeviceAddress or shaderInt64: Errc::unsupported.
   AccessMode access = AccessMode::automatic;
 
@@ -124,6 +129,26 @@ struct DeviceStats {
   std::uint64_t live_bytes = 0;           ///< their bytes
 };
 
+/// The device memory of a Device, now.
+struct DeviceMemory {
+  /// Buffers of the Device: what DeviceStats counts, small ones that it keeps for itself, and such as are destroyed and
+  /// still used by work in flight. Memory that was imported is not among them.
+  std::uint64_t buffers = 0;
+  std::uint64_t used_bytes = 0;  ///< their bytes
+  std::uint64_t cap_bytes = 0;   ///< DeviceOptions::memory_cap
+  /// Memory objects that the buffers lie in, as the driver gave them, and their bytes. They are larger than what is
+  /// used: small buffers share one, and an empty one may be kept.
+  std::uint64_t blocks = 0;
+  std::uint64_t block_bytes = 0;
+  /// The heap that most of it comes from: its size, how much of that is in use, and how much may be.
+  std::uint64_t heap_bytes = 0;
+  std::uint64_t heap_usage = 0;
+  std::uint64_t heap_budget = 0;
+  /// Usage and budget come from the driver (VK_EXT_memory_budget), are those of the whole process, and allocations keep
+  /// to the budget. Otherwise the usage is the Device's own and the budget an estimate, which nothing is held to.
+  bool budget_reported = false;
+};
+
 /// A Vulkan device, its queue, memory and pipelines.
 ///
 /// Batches and Buffers keep what they need of it alive, so objects may be destroyed in any order.
@@ -152,6 +177,8 @@ class BRONTES_API Device {
 
   const DeviceInfo& info() const noexcept;
   DeviceStats stats() const noexcept;
+  /// Zeros in a forked process.
+  DeviceMemory memory() const noexcept;
 
   /// Whether the pipeline-cache file was loaded when the Device was opened.
   PipelineCacheStatus pipeline_cache() const;

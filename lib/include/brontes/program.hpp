@@ -114,6 +114,8 @@ class BRONTES_API Program {
 
   /// Exact counts; those of execution add up over all runs.
   BatchStats stats() const noexcept;
+  /// The device memory it holds: what Batch::predict_memory() said. Zeros for one that was moved from.
+  MemoryNeeds memory() const noexcept;
   /// What a run does, as Batch::dump() prints it when planned. Empty when the host is out of memory.
   std::string dump(DumpFormat format = DumpFormat::text) const;
 

@@ -27,4 +27,18 @@ struct BatchStats {
   std::uint64_t arena_bytes_without_reuse = 0;  ///< what it would be if no temporaries shared memory
 };
 
+/// Device memory that a batch takes to run, besides the buffers it imports.
+struct MemoryNeeds {
+  std::uint64_t device_bytes = 0;    ///< uploads, results and temporaries (BatchStats::arena_bytes)
+  std::uint64_t upload_bytes = 0;    ///< staging towards the device; 0 where device memory is mapped
+  std::uint64_t readback_bytes = 0;  ///< staging towards the host; 0 where device memory is mapped
+  std::uint64_t buffers = 0;         ///< in so many pieces
+  /// With AccessMode::pointer the Device keeps tables of addresses. Programs use them in turn: this much or less is
+  /// added to them.
+  std::uint64_t table_bytes = 0;
+
+  /// All but the tables: what DeviceStats::live_bytes grows by.
+  std::uint64_t bytes() const noexcept { return device_bytes + upload_bytes + readback_bytes; }
+};
+
 }  // namespace brontes
