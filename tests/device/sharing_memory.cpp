@@ -67,7 +67,7 @@ TEST_CASE_METHOD(DeviceTest, "a range of an application's VkBuffer is read and s
     const std::uint64_t alignment = vulkan::import_alignment(mode.device);
     REQUIRE(alignment >= 16);
     const std::uint64_t begin = (guard + alignment - 1) / alignment * alignment;
-    for (std::size_t count : {1, 2, 3, 4, 5, 7, 8, 63, 64, 65, 1022, 4097}) {
+    for (std::size_t count : std::vector<std::size_t>{1, 2, 3, 4, 5, 7, 8, 63, 64, 65, 1022, 4097}) {
       const std::uint64_t end = begin + count * 4;
       const std::uint64_t whole = begin + (count * 4 + 15) / 16 * 16;
       for (bool padded : {false, true}) {
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(DeviceTest, "a buffer that was not made for texels or addresses
 
 TEST_CASE_METHOD(DeviceTest, "an imported buffer can be updated in place, run after run", "[vulkan][sharing]") {
   const Device& device = shared_device();
-  for (std::size_t count : {5, 16}) {
+  for (std::size_t count : {std::size_t{5}, std::size_t{16}}) {
     HostBuffer host(device, 4096);
     host.put(0, std::vector<float>(count, 1.0f));
     const Buffer state = vulkan::import_buffer(device, host.external, {count}).value();

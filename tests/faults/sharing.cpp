@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 namespace brontes::test {
 namespace {
 
@@ -50,10 +52,31 @@ class Sharing final : public Workload {
     if (Error e = program->rebind(x, *other)) return e;
     if (Error e = vulkan::last_use(*into).wait()) return e;
     const auto drawn = vulkan::create_buffer(device_, {13}, DType::f32, VK_BUFFER_USAGE_VERTEX_BUFFER_BIT);
-    return drawn.error();
+    if (!drawn) return drawn.error();
+    return pass_on();
   }
 
  private:
+  /// To itself, by a descriptor, which is closed or taken whatever fails.
+  Error pass_on() {
+    const auto exported = vulkan::create_exportable_buffer(device_, {13});
+    if (exported.error().code == Errc::unsupported) return {};
+    if (!exported) return exported.error();
+    const auto memory = vulkan::export_fd(*exported);
+    if (!memory) return memory.error();
+    const auto imported = vulkan::import_fd(device_, *memory, {13});
+    if (!imported) {
+      if (close(memory->fd) != 0) wrong("a descriptor that was not imported is gone");
+      return imported.error();
+    }
+    Batch batch(device_);
+    batch.store(batch.fill(5, {13}), *imported);
+    if (Error e = batch.execute()) return e;
+    if (Error e = exported->read(out_)) return e;
+    if (out_[12] != 5.0f) wrong("memory passed on by a descriptor");
+    return {};
+  }
+
   Device device_;
   std::uint64_t stride_;
   HostBuffer host_;
