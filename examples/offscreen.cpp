@@ -48,21 +48,55 @@ void check(VkResult result, const char* call) {
   X(vkGetDeviceProcAddr)                 \
   X(vkGetPhysicalDeviceMemoryProperties) \
   X(vkGetPhysicalDeviceQueueFamilyProperties)
-#define DEVICE_FUNCTIONS(X)                                                                                            \
-  X(vkAllocateCommandBuffers)                                                                                          \
-  X(vkAllocateDescriptorSets) X(vkAllocateMemory) X(vkBeginCommandBuffer) X(vkBindBufferMemory) X(vkBindImageMemory)   \
-      X(vkCmdBeginRenderPass) X(vkCmdBindDescriptorSets) X(vkCmdBindPipeline) X(vkCmdCopyImageToBuffer) X(vkCmdDraw)   \
-          X(vkCmdEndRenderPass) X(vkCmdPipelineBarrier) X(vkCmdPushConstants) X(vkCreateBuffer) X(vkCreateCommandPool) \
-              X(vkCreateDescriptorPool) X(vkCreateDescriptorSetLayout) X(vkCreateFramebuffer)                          \
-                  X(vkCreateGraphicsPipelines) X(vkCreateImage) X(vkCreateImageView) X(vkCreatePipelineLayout)         \
-                      X(vkCreateRenderPass) X(vkCreateSemaphore) X(vkCreateShaderModule) X(vkDestroyBuffer)            \
-                          X(vkDestroyCommandPool) X(vkDestroyDescriptorPool) X(vkDestroyDescriptorSetLayout)           \
-                              X(vkDestroyDevice) X(vkDestroyFramebuffer) X(vkDestroyImage) X(vkDestroyImageView)       \
-                                  X(vkDestroyPipeline) X(vkDestroyPipelineLayout) X(vkDestroyRenderPass)               \
-                                      X(vkDestroySemaphore) X(vkDestroyShaderModule) X(vkEndCommandBuffer)             \
-                                          X(vkFreeMemory) X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue)         \
-                                              X(vkGetImageMemoryRequirements) X(vkMapMemory) X(vkQueueSubmit)          \
-                                                  X(vkUpdateDescriptorSets) X(vkWaitSemaphores)
+#define DEVICE_FUNCTIONS(X)        \
+  X(vkAllocateCommandBuffers)      \
+  X(vkAllocateDescriptorSets)      \
+  X(vkAllocateMemory)              \
+  X(vkBeginCommandBuffer)          \
+  X(vkBindBufferMemory)            \
+  X(vkBindImageMemory)             \
+  X(vkCmdBeginRenderPass)          \
+  X(vkCmdBindDescriptorSets)       \
+  X(vkCmdBindPipeline)             \
+  X(vkCmdCopyImageToBuffer)        \
+  X(vkCmdDraw)                     \
+  X(vkCmdEndRenderPass)            \
+  X(vkCmdPipelineBarrier)          \
+  X(vkCmdPushConstants)            \
+  X(vkCreateBuffer)                \
+  X(vkCreateCommandPool)           \
+  X(vkCreateDescriptorPool)        \
+  X(vkCreateDescriptorSetLayout)   \
+  X(vkCreateFramebuffer)           \
+  X(vkCreateGraphicsPipelines)     \
+  X(vkCreateImage)                 \
+  X(vkCreateImageView)             \
+  X(vkCreatePipelineLayout)        \
+  X(vkCreateRenderPass)            \
+  X(vkCreateSemaphore)             \
+  X(vkCreateShaderModule)          \
+  X(vkDestroyBuffer)               \
+  X(vkDestroyCommandPool)          \
+  X(vkDestroyDescriptorPool)       \
+  X(vkDestroyDescriptorSetLayout)  \
+  X(vkDestroyDevice)               \
+  X(vkDestroyFramebuffer)          \
+  X(vkDestroyImage)                \
+  X(vkDestroyImageView)            \
+  X(vkDestroyPipeline)             \
+  X(vkDestroyPipelineLayout)       \
+  X(vkDestroyRenderPass)           \
+  X(vkDestroySemaphore)            \
+  X(vkDestroyShaderModule)         \
+  X(vkEndCommandBuffer)            \
+  X(vkFreeMemory)                  \
+  X(vkGetBufferMemoryRequirements) \
+  X(vkGetDeviceQueue)              \
+  X(vkGetImageMemoryRequirements)  \
+  X(vkMapMemory)                   \
+  X(vkQueueSubmit)                 \
+  X(vkUpdateDescriptorSets)        \
+  X(vkWaitSemaphores)
 
 PFN_vkGetInstanceProcAddr get_proc = nullptr;
 #define DECLARE(function) PFN_##function function = nullptr;

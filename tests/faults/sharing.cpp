@@ -1,98 +1,218 @@
-// Memory that Brontes shares with its host, with everything failing in turn.
-#include "../device/host_vulkan.hpp"
+// What a host application does with vulkan.hpp and prepare.hpp, with everything failing in turn.
 #include "injector.hpp"
 
 #include <brontes/vulkan.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
+#include <dlfcn.h>
 
 namespace brontes::test {
 namespace {
 
-/// Imports ranges of a VkBuffer, stores to one that ends within a vec4, copies to and fro, and makes a buffer for the
-/// host. The VkBuffer was made without texels: kernels of the driver's usual way have to do without.
-class Sharing final : public Workload {
+/// The host's own Vulkan: past the spy, so that nothing of it fails.
+class HostDevice {
+ public:
+  explicit HostDevice(const Device& device) : handles_(vulkan::handles(device)) {
+    void* library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    get_ = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
+    VkSemaphoreTypeCreateInfo type{};
+    type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+    type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+    VkSemaphoreCreateInfo semaphore{};
+    semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+    semaphore.pNext = &type;
+    REQUIRE(load<PFN_vkCreateSemaphore>("vkCreateSemaphore")(handles_.device, &semaphore, nullptr, &timeline) ==
+            VK_SUCCESS);
+    VkCommandPoolCreateInfo pool{};
+    pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    pool.queueFamilyIndex = handles_.queue_family;
+    REQUIRE(load<PFN_vkCreateCommandPool>("vkCreateCommandPool")(handles_.device, &pool, nullptr, &pool_) ==
+            VK_SUCCESS);
+    VkCommandBufferAllocateInfo allocate{};
+    allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    allocate.commandPool = pool_;
+    allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    allocate.commandBufferCount = 1;
+    REQUIRE(load<PFN_vkAllocateCommandBuffers>("vkAllocateCommandBuffers")(handles_.device, &allocate, &commands) ==
+            VK_SUCCESS);
+    begin_ = load<PFN_vkBeginCommandBuffer>("vkBeginCommandBuffer");
+    end_ = load<PFN_vkEndCommandBuffer>("vkEndCommandBuffer");
+    reset_ = load<PFN_vkResetCommandPool>("vkResetCommandPool");
+    submit_ = load<PFN_vkQueueSubmit>("vkQueueSubmit");
+    wait_ = load<PFN_vkQueueWaitIdle>("vkQueueWaitIdle");
+  }
+  ~HostDevice() {
+    wait_(handles_.queue);
+    load<PFN_vkDestroyCommandPool>("vkDestroyCommandPool")(handles_.device, pool_, nullptr);
+    load<PFN_vkDestroySemaphore>("vkDestroySemaphore")(handles_.device, timeline, nullptr);
+  }
+  HostDevice(const HostDevice&) = delete;
+  HostDevice& operator=(const HostDevice&) = delete;
+
+  void begin() {
+    wait_(handles_.queue);
+    reset_(handles_.device, pool_, 0);
+    VkCommandBufferBeginInfo begin{};
+    begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    begin_(commands, &begin);
+  }
+  void run() {
+    end_(commands);
+    VkSubmitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    info.commandBufferCount = 1;
+    info.pCommandBuffers = &commands;
+    submit_(handles_.queue, 1, &info, VK_NULL_HANDLE);
+    wait_(handles_.queue);
+  }
+
+  VkSemaphore timeline = VK_NULL_HANDLE;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+
+ private:
+  template <class Function>
+  Function load(const char* name) {
+    return reinterpret_cast<Function>(get_(handles_.instance, name));
+  }
+  vulkan::Handles handles_;
+  PFN_vkGetInstanceProcAddr get_ = nullptr;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  PFN_vkBeginCommandBuffer begin_ = nullptr;
+  PFN_vkEndCommandBuffer end_ = nullptr;
+  PFN_vkResetCommandPool reset_ = nullptr;
+  PFN_vkQueueSubmit submit_ = nullptr;
+  PFN_vkQueueWaitIdle wait_ = nullptr;
+};
+
+class Sharing : public Workload {
  public:
   explicit Sharing(const DeviceOptions& options)
       : device_(Device::open(options).value()),
-        stride_(std::max<std::uint64_t>(vulkan::import_alignment(device_), 64)),
-        host_(device_, 3 * stride_, HostBuffer::storage | HostBuffer::copies),
-        ones_(13, 1.0f),
-        out_(13) {}
-  ~Sharing() override {
-    // Where the device is said to be lost, Brontes does not know what is in flight, and its host has to.
-    const vulkan::Handles h = vulkan::handles(device_);
-    HOST_FUNCTION(h, vkDeviceWaitIdle)(h.device);
+        state_(Buffer::create(device_, Shape(64)).value()),
+        out_(64),
+        host_(device_) {
+    if (state_.read(out_)) wrong("set-up");
+    Batch batch(device_);
+    batch.store(batch.offset(batch.import_buffer(state_), 1.0f), state_);
+    program_.emplace(batch.compile().value());
   }
   const Device* device() const override { return &device_; }
 
-  Error run() override {
-    auto in = vulkan::import_buffer(device_, host_.range(0), {13});
-    if (!in) return in.error();
-    if (Error e = in->write(ones_)) return e;
-    const auto into = vulkan::import_buffer(device_, host_.range(2 * stride_), {13});
-    if (!into) return into.error();
-    Batch batch(device_);
-    const Tensor x = batch.import_buffer(*in);
-    batch.store(batch.offset(batch.scale(x, 3), 1), *into);
-    auto program = batch.compile();
-    if (!program) return program.error();
-    if (Error e = program->run()) return e;
-    if (Error e = into->read(out_)) return e;
-    if (out_[12] != 4.0f) wrong("what was stored to an imported range");
-    const auto other = vulkan::import_buffer(device_, host_.range(stride_), {13});
-    if (!other) return other.error();
-    if (Error e = program->rebind(x, *other)) return e;
-    if (Error e = vulkan::last_use(*into).wait()) return e;
-    const auto drawn = vulkan::create_buffer(device_, {13}, DType::f32, VK_BUFFER_USAGE_VERTEX_BUFFER_BIT);
-    if (!drawn) return drawn.error();
-    return pass_on();
-  }
-
- private:
-  /// To itself, by a descriptor, which is closed or taken whatever fails.
-  Error pass_on() {
-    const auto exported = vulkan::create_exportable_buffer(device_, {13});
-    if (exported.error().code == Errc::unsupported) return {};
-    if (!exported) return exported.error();
-    const auto memory = vulkan::export_fd(*exported);
-    if (!memory) return memory.error();
-    const auto imported = vulkan::import_fd(device_, *memory, {13});
-    if (!imported) {
-      if (close(memory->fd) != 0) wrong("a descriptor that was not imported is gone");
-      return imported.error();
-    }
-    Batch batch(device_);
-    batch.store(batch.fill(5, {13}), *imported);
-    if (Error e = batch.execute()) return e;
-    if (Error e = exported->read(out_)) return e;
-    if (out_[12] != 5.0f) wrong("memory passed on by a descriptor");
+ protected:
+  Error check() {
+    if (Error e = state_.read(out_)) return e;
+    if (out_[0] != expected_ || out_[63] != expected_) wrong("a run was applied twice, or not at all");
     return {};
   }
 
   Device device_;
-  std::uint64_t stride_;
-  HostBuffer host_;
-  std::vector<float> ones_;
+  Buffer state_;
   std::vector<float> out_;
+  std::optional<Program> program_;
+  HostDevice host_;
+  float expected_ = 0;
 };
 
-}  // namespace
+/// state += 1, by a program and by a batch, which signal and wait for a semaphore of the host's. What failed has
+/// neither run nor signalled, so that the same value may be signalled again.
+class Semaphores final : public Sharing {
+ public:
+  using Sharing::Sharing;
+  Error run() override {
+    if (Error e = submit(*program_)) return e;
+    Batch batch(device_);
+    batch.store(batch.offset(batch.import_buffer(state_), 1.0f), state_);
+    if (Error e = submit(batch)) return e;
+    return check();
+  }
 
-TEST_CASE("whatever fails in memory shared with the host", "[faults]") {
+ private:
+  template <class Work>
+  Error submit(Work& work) {
+    const vulkan::SemaphoreWait wait{host_.timeline, value_};
+    const vulkan::SemaphoreSignal signal{host_.timeline, value_ + 1};
+    vulkan::SubmitInfo info;
+    info.waits = {&wait, 1};
+    info.signals = {&signal, 1};
+    auto run = vulkan::submit(work, info);
+    if (!run) return run.error();
+    ++value_;
+    ++expected_;
+    if (vulkan::timeline(*run).semaphore == VK_NULL_HANDLE) wrong("no timeline");
+    return run->wait();
+  }
+  std::uint64_t value_ = 0;
+};
+
+class Recording final : public Sharing {
+ public:
+  using Sharing::Sharing;
+  Error run() override {
+    Batch batch(device_);
+    batch.store(batch.offset(batch.import_buffer(state_), 1.0f), state_);
+    auto program = batch.compile();
+    if (!program) return program.error();
+    host_.begin();
+    if (Error e = vulkan::record(*program, host_.commands)) return e;
+    host_.run();
+    ++expected_;
+    return check();
+  }
+};
+
+/// Pipelines ahead of time, and the cache as bytes, on a device of its own.
+class Preparing final : public Workload {
+ public:
+  explicit Preparing(const DeviceOptions& options) : options_(options) {}
+  Error run() override {
+    auto device = Device::open(options_);
+    if (!device) return device.error();
+    const vulkan::Handles h = vulkan::handles(*device);
+    auto features = vulkan::recommended_features(h.get_instance_proc_addr, h.instance, h.physical_device);
+    if (!features) return features.error();
+    Batch batch(*device);
+    (void)batch.neg(batch.fill(1.0f, Shape(4)));
+    auto prepared = prepare(batch);
+    if (!prepared) return prepared.error();
+    if (!prepared->complete()) wrong("not all pipelines are ready");
+    auto bytes = save_pipelines(*device);
+    if (!bytes) return bytes.error();
+    return load_pipelines(*device, *bytes);
+  }
+
+ private:
+  DeviceOptions options_;
+};
+
+template <class W>
+void inject_one(const char* name, Injections how = {}) {
   const Result<Device> device = Device::open(world_options());
   const Errc code = device.error().code;
   if (code == Errc::no_device || code == Errc::no_driver || code == Errc::no_loader) SKIP(device.error().message);
+  how.make = [] { return std::make_unique<W>(world_options()); };
+  inject(name, how);
+}
+
+}  // namespace
+
+TEST_CASE("runs that wait for semaphores and signal them fail whole", "[faults][sharing]") {
+  inject_one<Semaphores>("semaphores of the host's");
+}
+
+TEST_CASE("a run that cannot be recorded into the host's command buffer is an error", "[faults][sharing]") {
+  // The host's own calls, which are not to fail, allocate, too.
   Injections how;
-  how.make = [] { return std::make_unique<Sharing>(world_options()); };
-  inject("shared memory", how);
+  how.host = false;
+  inject_one<Recording>("the host's command buffer", how);
+}
+
+TEST_CASE("pipelines that cannot be prepared are prepared later", "[faults][sharing]") {
+  inject_one<Preparing>("preparing pipelines");
 }
 
 }  // namespace brontes::test

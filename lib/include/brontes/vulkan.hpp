@@ -32,6 +32,9 @@ struct Handles {
 /// Thread-safety: any thread.
 BRONTES_API Handles handles(const Device& device) noexcept;
 
+class QueueLock;
+BRONTES_API QueueLock lock_queue(const Device& device);
+
 /// Holds the lock of a Device's queue, and the Device, until it is unlocked or destroyed: on the thread that locked it.
 ///
 /// Thread-safety: one thread.
