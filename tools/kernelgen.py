@@ -83,19 +83,20 @@ def loops_to_unroll(path: str) -> int:
     """How many loops of a module ask to be unrolled."""
     with open(path, "rb") as file:
         module = Module.parse(file.read())
-    return sum(opcode == OP_LOOP_MERGE and operands[2] & LOOP_UNROLL != 0 for opcode, operands, _ in module.instructions())
+    return sum(opcode == OP_LOOP_MERGE and operands[2] & LOOP_UNROLL != 0
+               for opcode, operands, _ in module.instructions())
 
 
 def unroll(args: argparse.Namespace, path: str) -> None:
     """Replaces a module by one that has no such loops."""
-    left = loops_to_unroll(path)
     for _ in range(MAX_ROUNDS):
-        if left == 0:
+        if loops_to_unroll(path) == 0:
             return
         run("spirv-opt", args.source, [args.spirv_opt, *UNROLLING, "--target-env=" + args.target_env, path, "-o", path])
-        left = loops_to_unroll(path)
-    raise KernelError(f"{args.source}: spirv-opt cannot unroll {left} of the loops marked [[unroll]]: "
-                      "they need literal bounds and a counter of their own, and no break, continue or return")
+    left = loops_to_unroll(path)
+    if left != 0:
+        raise KernelError(f"{args.source}: spirv-opt cannot unroll {left} of the loops marked [[unroll]]: they need "
+                          "literal bounds, more than one iteration, and no break, continue or return")
 
 
 def command_compile(args: argparse.Namespace) -> None:

@@ -162,8 +162,8 @@ void main() {
     }
   }
 
-  // The part of k that is no whole tile comes first, so that the loop need not look for it. Zero past its `rest` of k, on
-  // both sides: an infinity there times zero would be NaN.
+  // The part of k that is no whole tile comes first, so that the loop need not look for it. Zero past its `rest` of k,
+  // on both sides: an infinity there times zero would be NaN.
   uint k = params.k_begin + slice * params.k_slice;
   uint end = min(k + params.k_slice, params.k_begin + params.k_count);
   uint rest = (end - k - 1u) % tile_k + 1u;
