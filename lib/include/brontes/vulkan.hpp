@@ -24,7 +24,7 @@ struct Handles {
   std::uint32_t queue_family = 0;
 };
 
-/// Thread-safety: any thread.
+/// All null if the Device was moved from. Thread-safety: any thread.
 BRONTES_API Handles handles(const Device& device) noexcept;
 
 /// Vulkan wants queue access serialised. Hold this while you submit to handles().queue yourself;
