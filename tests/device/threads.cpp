@@ -425,21 +425,20 @@ TEST_CASE_METHOD(DeviceTest, "eight threads of mixed work on one device all get 
     const Device device = open_device(options);
     {
       MatmulCache cache(device, {4, MatmulKernel::automatic});
-      std::atomic<std::uint64_t> steps{0};
       const auto end = steady_clock::now() + time / 2;
       run_threads(8, [&](int id) -> std::string {
         Worker worker(device, cache, static_cast<unsigned>(id));
         unsigned own_steps = 0;
         do {
-          if (id == 0 && own_steps++ % 500 == 0) {
+          if (id == 0 && own_steps % 500 == 0) {
             if (std::string text = worker.tune(); !text.empty()) return text;
           }
           if (std::string text = worker.step(); !text.empty()) return text;
-          ++steps;
-        } while (steady_clock::now() < end);
+          ++own_steps;
+          // Some in any case, where a busy machine has left no time.
+        } while (steady_clock::now() < end || own_steps < 5);
         return worker.forget_program();
       });
-      CHECK(steps > 8);
     }
     // A worker may have left its last run in flight. This one comes after all of them, and is waited for.
     check_device_works(device);

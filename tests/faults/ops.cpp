@@ -32,7 +32,7 @@ class Recording : public OnDevice {
     std::array<float, 256> got{};
     if (Error e = batch.read(x, Span<float>(got.data(), want.size()))) return e;
     for (std::size_t i = 0; i < want.size(); ++i) {
-      if (!(std::abs(double{got[i]} - want[i]) <= 1e-4 * std::max(1.0, std::abs(want[i])))) wrong(what);
+      if (!(std::abs(static_cast<double>(got[i]) - want[i]) <= 1e-4 * std::max(1.0, std::abs(want[i])))) wrong(what);
     }
     return {};
   }

@@ -160,6 +160,9 @@ struct DeviceMemory {
 /// its objects does nothing. Fork before opening a Device, or exec after: whether a child can open one of its own is up
 /// to the driver.
 ///
+/// A Device that was moved from has an empty info() and empty stats(). Calls that need it fail with
+/// Errc::invalid_argument.
+///
 /// Thread-safety: every method may be called from any thread at any time.
 class BRONTES_API Device {
  public:

@@ -29,7 +29,7 @@ struct Handles {
   std::uint32_t queue_family = 0;
 };
 
-/// Thread-safety: any thread.
+/// All null if the Device was moved from. Thread-safety: any thread.
 BRONTES_API Handles handles(const Device& device) noexcept;
 
 class QueueLock;
