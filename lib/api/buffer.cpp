@@ -73,7 +73,7 @@ Result<std::uint64_t> BufferAccess::bytes_of(const char* call, const Device& dev
                  std::string(call) + ": a buffer of " + to_string(dtype) + "; expected f32, i32 or mask");
   }
   if (!shape.valid() || shape.rank() == 0) {
-    return Error(Errc::invalid_argument, std::string(call) + ": a shape has 1 to 4 dims, none of them negative");
+    return Error(Errc::invalid_argument, std::string(call) + ": a shape has 1 to 8 dims, none of them negative");
   }
   const std::uint64_t count = shape.count();
   if (count > Shape::no_count / block_bytes(DType::f32)) {

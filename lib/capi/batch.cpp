@@ -29,6 +29,16 @@ brontes_batch_stats to_c(const BatchStats& stats) noexcept {
   return to;
 }
 
+brontes_memory_needs to_c(const MemoryNeeds& needs) noexcept {
+  brontes_memory_needs to{};
+  to.device_bytes = needs.device_bytes;
+  to.upload_bytes = needs.upload_bytes;
+  to.readback_bytes = needs.readback_bytes;
+  to.buffers = needs.buffers;
+  to.table_bytes = needs.table_bytes;
+  return to;
+}
+
 }  // namespace brontes::capi
 
 brontes::Error brontes_batch::find(const char* op, brontes_tensor number, brontes::Tensor& to) const {
@@ -175,6 +185,16 @@ brontes_status brontes_batch_get_stats(const brontes_batch* batch, brontes_batch
   const char* const call = __func__;
   return with_batch(call, batch, error,
                     [&] { return BRONTES_RESULT(call, brontes_batch_stats, to_c(batch->batch.stats()), stats); });
+}
+
+brontes_status brontes_batch_predict_memory(const brontes_batch* batch, brontes_memory_needs* needs,
+                                            brontes_error* error) {
+  const char* const call = __func__;
+  return with_batch(call, batch, error, [&]() -> Error {
+    const auto predicted = batch->batch.predict_memory();
+    if (!predicted) return predicted.error();
+    return BRONTES_RESULT(call, brontes_memory_needs, to_c(*predicted), needs);
+  });
 }
 
 brontes_status brontes_batch_dump(const brontes_batch* batch, brontes_dump_format format, brontes_dump_stage stage,

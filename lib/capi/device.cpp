@@ -69,6 +69,7 @@ Error device_options(const char* call, const brontes_device_options* given, Devi
   to.pipeline_cache.save_on_close = options.no_pipeline_cache_save == 0;
   to.tuning.enabled = options.no_tuning == 0;
   to.tuning.path = text_of(options.tuning_path);
+  to.memory_cap = options.memory_cap;
   return simulated(call, options.simulate, to.simulate);
 }
 
@@ -108,6 +109,26 @@ brontes_status brontes_device_get_stats(const brontes_device* device, brontes_de
     counts.live_buffers = now.live_buffers;
     counts.live_bytes = now.live_bytes;
     return BRONTES_RESULT(call, brontes_device_stats, counts, stats);
+  });
+}
+
+brontes_status brontes_device_get_memory(const brontes_device* device, brontes_device_memory* memory,
+                                         brontes_error* error) {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
+    if (Error e = check(call, device, "device")) return e;
+    const DeviceMemory now = device->device.memory();
+    brontes_device_memory to{};
+    to.buffers = now.buffers;
+    to.used_bytes = now.used_bytes;
+    to.cap_bytes = now.cap_bytes;
+    to.blocks = now.blocks;
+    to.block_bytes = now.block_bytes;
+    to.heap_bytes = now.heap_bytes;
+    to.heap_usage = now.heap_usage;
+    to.heap_budget = now.heap_budget;
+    to.budget_reported = now.budget_reported ? 1 : 0;
+    return BRONTES_RESULT(call, brontes_device_memory, to, memory);
   });
 }
 

@@ -113,6 +113,15 @@ brontes_status brontes_program_get_stats(const brontes_program* program, brontes
   });
 }
 
+brontes_status brontes_program_get_memory(const brontes_program* program, brontes_memory_needs* needs,
+                                          brontes_error* error) {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
+    if (Error e = check(call, program, "program")) return e;
+    return BRONTES_RESULT(call, brontes_memory_needs, to_c(program->program.memory()), needs);
+  });
+}
+
 brontes_status brontes_program_dump(const brontes_program* program, brontes_dump_format format, char** text,
                                     brontes_error* error) {
   const char* const call = __func__;

@@ -121,6 +121,7 @@ inline Error ranges_of(const char* call, const brontes_range* ranges, std::size_
 }
 
 brontes_batch_stats to_c(const BatchStats& stats) noexcept;
+brontes_memory_needs to_c(const MemoryNeeds& needs) noexcept;
 
 /// A pointer to a struct from its caller, by its name.
 #define BRONTES_STRUCT(call, type, ...) ::brontes::capi::read_struct<type>(call, #type, __VA_ARGS__)
@@ -131,9 +132,11 @@ brontes_batch_stats to_c(const BatchStats& stats) noexcept;
   static_assert(sizeof(void*) != 8 || sizeof(type) == offsetof(type, last) + sizeof(type{}.last), \
                 #type " ends with padding: add a reserved member")
 BRONTES_FULL(brontes_simulated_limits, staged_memory);
-BRONTES_FULL(brontes_device_options, simulate);
+BRONTES_FULL(brontes_device_options, memory_cap);
 BRONTES_FULL(brontes_device_info, reserved);
 BRONTES_FULL(brontes_device_stats, live_bytes);
+BRONTES_FULL(brontes_device_memory, budget_reported);
+BRONTES_FULL(brontes_memory_needs, table_bytes);
 BRONTES_FULL(brontes_kernel_options, update_count);
 BRONTES_FULL(brontes_kernel_binding, access);
 BRONTES_FULL(brontes_kernel_info, reserved);

@@ -81,6 +81,11 @@ static void null_is_an_error(void) {
   CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_device_get_info(NULL, NULL, &error));
   CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_device_get_info(device, NULL, &error));
   CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_device_get_stats(NULL, NULL, &error));
+  CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_device_get_memory(NULL, NULL, &error));
+  CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_device_get_memory(device, NULL, &error));
+  CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_batch_predict_memory(NULL, NULL, &error));
+  CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_batch_predict_memory(batch, NULL, &error));
+  CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_program_get_memory(NULL, NULL, &error));
   CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_device_list_create(NULL, &error));
   CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_device_list_get_info(NULL, 0, NULL, &error));
   CHECK_STATUS(BRONTES_ERROR_INVALID_ARGUMENT, brontes_device_get_pipeline_cache(NULL, NULL, NULL, NULL, NULL, &error));

@@ -29,6 +29,21 @@ static void devices(void) {
   CHECK_OK(brontes_device_get_stats(device, &stats, &error));
   CHECK(stats.submits > 0 && stats.pipelines_created > 0);
 
+  brontes_device_memory memory = {0};
+  memory.struct_size = sizeof memory;
+  CHECK_OK(brontes_device_get_memory(device, &memory, &error));
+  CHECK(memory.used_bytes >= stats.live_bytes && memory.block_bytes >= memory.used_bytes && memory.cap_bytes == 0);
+
+  brontes_device_options small = {0};
+  small.struct_size = sizeof small;
+  small.memory_cap = 4096;
+  brontes_device* capped = NULL;
+  brontes_buffer* large = NULL;
+  CHECK_OK(brontes_device_open(&small, &capped, &error));
+  CHECK_STATUS(BRONTES_ERROR_OUT_OF_MEMORY,
+               brontes_buffer_create(capped, BRONTES_SHAPE(4096), BRONTES_DTYPE_F32, &large, &error));
+  brontes_device_destroy(capped);
+
   brontes_pipeline_cache_state state = -1;
   uint64_t bytes = 0;
   char *path = NULL, *note = NULL;

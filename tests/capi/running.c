@@ -77,6 +77,9 @@ static void replay(void) {
   brontes_batch* batch = new_batch();
   brontes_tensor x;
   brontes_tensor out = relu_scale_add(batch, &x);
+  brontes_memory_needs predicted = {0};
+  predicted.struct_size = sizeof predicted;
+  CHECK_OK(brontes_batch_predict_memory(batch, &predicted, &error));
   brontes_program* program = NULL;
   CHECK_OK(brontes_batch_compile(batch, &program, &error));
   brontes_tensor later = brontes_neg(batch, out);
@@ -109,6 +112,10 @@ static void replay(void) {
   stats.struct_size = sizeof stats;
   CHECK_OK(brontes_program_get_stats(program, &stats, &error));
   CHECK(stats.submits == 5);
+  brontes_memory_needs held = {0};
+  held.struct_size = sizeof held;
+  CHECK_OK(brontes_program_get_memory(program, &held, &error));
+  CHECK(held.device_bytes == predicted.device_bytes && held.buffers == predicted.buffers && held.device_bytes > 0);
   char* text = NULL;
   CHECK_OK(brontes_program_dump(program, BRONTES_DUMP_JSON, &text, &error));
   CHECK(text != NULL && text[0] == '{');

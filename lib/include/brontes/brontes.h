@@ -266,6 +266,9 @@ typedef struct brontes_device_options {
   int32_t no_tuning;               /**< the shipped defaults, whatever was measured */
   const char* tuning_path;         /**< null or empty: beside the pipeline cache */
   const brontes_simulated_limits* simulate; /**< null: none */
+  /** Bytes of device memory that all buffers of the device together may take; 0: no limit. A call that would need more
+   *  first has memory that is kept for later given back, and then fails with BRONTES_ERROR_OUT_OF_MEMORY. */
+  uint64_t memory_cap;
 } brontes_device_options;
 
 /** One Vulkan device. The strings belong to the device or the list that was asked. */
@@ -303,6 +306,30 @@ typedef struct brontes_device_stats {
   uint64_t live_bytes;          /**< their bytes */
 } brontes_device_stats;
 
+/** The device memory of a device, now. */
+typedef struct brontes_device_memory {
+  size_t struct_size;
+  uint64_t buffers;         /**< buffers that the device has, also those that only work in flight still uses */
+  uint64_t used_bytes;      /**< their bytes */
+  uint64_t cap_bytes;       /**< brontes_device_options.memory_cap */
+  uint64_t blocks;          /**< memory objects they lie in, as the driver gave them */
+  uint64_t block_bytes;     /**< their bytes, which are more than what is used */
+  uint64_t heap_bytes;      /**< of the heap that most of it comes from */
+  uint64_t heap_usage;      /**< how much of that heap is in use */
+  uint64_t heap_budget;     /**< how much of it may be */
+  uint64_t budget_reported; /**< 1: usage and budget are the driver's, of the whole process; 0: an estimate */
+} brontes_device_memory;
+
+/** Device memory that a batch or a program takes to run, besides the buffers it imports. */
+typedef struct brontes_memory_needs {
+  size_t struct_size;
+  uint64_t device_bytes;   /**< uploads, results and temporaries */
+  uint64_t upload_bytes;   /**< staging towards the device; 0 where device memory is mapped */
+  uint64_t readback_bytes; /**< staging towards the host; 0 where device memory is mapped */
+  uint64_t buffers;        /**< in so many pieces */
+  uint64_t table_bytes;    /**< tables of addresses that the device keeps: at most so much is added */
+} brontes_memory_needs;
+
 /** Opens the best device, or the one the options choose; null for the defaults. Fails with no_loader, no_driver or
  *  no_device (the message lists what was found and why it was refused), unsupported, or whatever the driver reports.
  *
@@ -316,6 +343,9 @@ BRONTES_API brontes_status brontes_device_get_info(const brontes_device* device,
                                                    brontes_error* error);
 BRONTES_API brontes_status brontes_device_get_stats(const brontes_device* device, brontes_device_stats* stats,
                                                     brontes_error* error);
+/** Zeros in a forked process. */
+BRONTES_API brontes_status brontes_device_get_memory(const brontes_device* device, brontes_device_memory* memory,
+                                                     brontes_error* error);
 
 /** Every device the Vulkan loader knows, suitable or not, in the loader's order. */
 BRONTES_API brontes_status brontes_device_list_create(brontes_device_list** list, brontes_error* error);
@@ -607,6 +637,10 @@ BRONTES_API size_t brontes_batch_num_operations(const brontes_batch* batch); /**
 BRONTES_API size_t brontes_batch_num_buffers(const brontes_batch* batch); /**< values: uploads, imports and results */
 BRONTES_API brontes_status brontes_batch_get_stats(const brontes_batch* batch, brontes_batch_stats* stats,
                                                    brontes_error* error);
+/** The device memory that brontes_batch_compile() would allocate now, to the byte. Plans what is recorded, and
+ *  allocates nothing. Fails as brontes_batch_dump() does. */
+BRONTES_API brontes_status brontes_batch_predict_memory(const brontes_batch* batch, brontes_memory_needs* needs,
+                                                        brontes_error* error);
 
 typedef int32_t brontes_dump_format;
 enum {
@@ -935,6 +969,9 @@ BRONTES_API brontes_status brontes_program_read_i32(const brontes_program* progr
 /** Exact counts; those of execution add up over all runs. */
 BRONTES_API brontes_status brontes_program_get_stats(const brontes_program* program, brontes_batch_stats* stats,
                                                      brontes_error* error);
+/** The device memory it holds: what brontes_batch_predict_memory() said. */
+BRONTES_API brontes_status brontes_program_get_memory(const brontes_program* program, brontes_memory_needs* needs,
+                                                      brontes_error* error);
 /** What a run does. `text` is freed with brontes_free(). */
 BRONTES_API brontes_status brontes_program_dump(const brontes_program* program, brontes_dump_format format, char** text,
                                                 brontes_error* error);
