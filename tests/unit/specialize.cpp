@@ -183,40 +183,29 @@ Words read_words(const char* variable) {
 
 }  // namespace
 
-TEST_CASE("specialized modules are valid SPIR-V", "[specialize]") {
+// Making the modules is most of the work, so everything that holds for all of them is looked at in one go.
+TEST_CASE("specialized modules are valid, do not branch on constants, and hold what these ask for and no more",
+          "[specialize]") {
   const test::SpirvValidator validator;
   for (const kernels::Kernel& kernel : all_kernels()) {
+    // Small kernels have few ways of working, so there is little to leave out of them.
+    const bool small = kernel.words().size < 5000;
     std::set<Words> seen;
     for (const Named& chosen : broad_set(kernel)) {
       const auto [module, is_new] = seen.insert(specialized(kernel, chosen));
       if (!is_new) continue;
       INFO(described(kernel, chosen));
       CHECK(validator.complaint(*module) == "");
-    }
-  }
-}
-
-TEST_CASE("specialized modules do not branch on constants", "[specialize]") {
-  for (const kernels::Kernel& kernel : all_kernels()) {
-    for (const Named& chosen : broad_set(kernel)) {
-      const Contents found = contents_of(specialized(kernel, chosen));
-      INFO(described(kernel, chosen));
+      const Contents found = contents_of(*module);
       CHECK(found.cases_on_constants == 0);
       CHECK(found.branches_on_constants == 0);
       CHECK(found.specialization_constants == 0);
+      CHECK(4 * bytes(*module) < (small ? 4 : 3) * kernel.words().size * sizeof(std::uint32_t));
     }
   }
 }
 
-TEST_CASE("specialized modules hold what their constants ask for and no more", "[specialize]") {
-  for (const kernels::Kernel& kernel : all_kernels()) {
-    // Small kernels have few ways of working, so there is little to leave out of them.
-    const bool small = kernel.words().size < 5000;
-    for (const Named& chosen : broad_set(kernel)) {
-      INFO(described(kernel, chosen));
-      CHECK(4 * bytes(specialized(kernel, chosen)) < (small ? 4 : 3) * kernel.words().size * sizeof(std::uint32_t));
-    }
-  }
+TEST_CASE("a fused program and a tile are small modules", "[specialize]") {
   const Words fused = specialized(kernels::get(kernels::Id::elementwise), relu_scale_add());
   CHECK(bytes(fused) < 6000);
   // main, group_index, run, two loads and a store, apply for each of three ops, and relu.
