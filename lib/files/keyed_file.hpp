@@ -82,8 +82,8 @@ struct FileLoad {
   std::string note;                   ///< which file was rejected and why; empty unless rejected
 };
 
-/// The file for this device and driver in $XDG_CACHE_HOME/brontes, or $HOME/.cache/brontes where that is unset, empty or
-/// relative. macOS: $HOME/Library/Caches; Windows: %LOCALAPPDATA%, and that only; Android: none. Creates nothing.
+/// The file for this device and driver in $XDG_CACHE_HOME/brontes, or $HOME/.cache/brontes where that is unset, empty
+/// or relative. macOS: $HOME/Library/Caches; Windows: %LOCALAPPDATA%, and that only; Android: none. Creates nothing.
 ///
 /// The name holds what lasts as long as the device: vendor, device, driver id, pointer bits and
 /// device UUID. The driver's version is not in it, so an updated driver replaces its old file
