@@ -1,5 +1,6 @@
 // Results that are written where concat() and store() want them: the same bits as with copies, in fewer dispatches.
 #include "fixture.hpp"
+#include "on_devices.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -31,24 +32,6 @@ std::vector<float> poison(std::size_t count) {
     std::memcpy(&data[i], &word, sizeof word);
   }
   return data;
-}
-
-// As the device is, staged, with every way to reach memory, and with products that are cut into parts.
-void on_devices(const std::function<void(const Device&)>& test) {
-  test(shared_device());
-  DeviceOptions staged = checked_options();
-  staged.simulate.staged_memory = true;
-  test(open_device(staged));
-  DeviceOptions small = checked_options();
-  small.simulate.max_group_count = 30;
-  small.simulate.max_group_invocations = 4;
-  small.simulate.max_loop_iterations = 6;
-  test(open_device(small));
-  for (const AccessMode mode : {AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
-    DeviceOptions access = checked_options();
-    access.access = mode;
-    if (auto device = Device::open(access)) test(*device);
-  }
 }
 
 using Record = std::function<std::vector<Tensor>(Batch&)>;

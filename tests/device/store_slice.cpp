@@ -1,11 +1,11 @@
 // Slices of buffers: stored to, imported, and both in one batch.
 #include "fixture.hpp"
+#include "on_devices.hpp"
 #include "reference.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <random>
 #include <utility>
@@ -92,24 +92,6 @@ Slice random_slice(const Shape& shape, std::mt19937& random) {
     dims.push_back(below(4) == 0 ? taken(last, -step, count) : taken(begin, step, count));
   }
   return slice_of(shape, dims);
-}
-
-// The same tests where memory is staged, or workgroups and grids are small.
-void on_devices(const std::function<void(const Device&)>& test) {
-  test(shared_device());
-  DeviceOptions staged = checked_options();
-  staged.simulate.staged_memory = true;
-  test(open_device(staged));
-  DeviceOptions small = checked_options();
-  small.simulate.max_group_count = 30;
-  small.simulate.max_group_invocations = 4;
-  small.simulate.max_loop_iterations = 6;
-  test(open_device(small));
-  for (const AccessMode mode : {AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
-    DeviceOptions access = checked_options();
-    access.access = mode;
-    if (auto device = Device::open(access)) test(*device);
-  }
 }
 
 }  // namespace
