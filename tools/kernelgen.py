@@ -46,7 +46,14 @@ class KernelError(Exception):
 
 
 def write_atomically(path: str, data: bytes) -> None:
-    """Replaces path as a whole, or leaves it as it was."""
+    """Replaces path as a whole, or leaves it as it was. A file that has these bytes keeps its time too: whatever is
+    built from it is up to date."""
+    try:
+        with open(path, "rb") as now:
+            if now.read() == data:
+                return
+    except FileNotFoundError:
+        pass
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".kernelgen-")
     try:
         with os.fdopen(handle, "wb") as out:
