@@ -113,15 +113,7 @@ brontes_status brontes_batch_submit(brontes_batch* batch, brontes_submission** s
   if (submission != nullptr) *submission = nullptr;
   return with_batch(__func__, batch, error, [&]() -> Error {
     if (batch->error) return batch->error;
-    // Before there is work that nobody could wait for.
-    std::unique_ptr<brontes_submission> made;
-    if (submission != nullptr) made = std::make_unique<brontes_submission>(Submission());
-    auto submitted = batch->batch.submit();
-    if (!submitted) return submitted.error();
-    if (submission == nullptr) return {};
-    made->submission = std::move(*submitted);
-    *submission = made.release();
-    return {};
+    return submit_to(submission, [&] { return batch->batch.submit(); });
   });
 }
 

@@ -141,6 +141,24 @@ struct brontes_submission : brontes::capi::Handle<brontes::capi::Kind::submissio
   brontes::Submission submission;
 };
 
+namespace brontes::capi {
+
+/// Submits, and returns the submission through `out` where that is not null. Its handle is made first: there is never
+/// work that nobody could wait for.
+template <class Submit>
+Error submit_to(brontes_submission** out, Submit&& submit) {
+  std::unique_ptr<brontes_submission> made;
+  if (out != nullptr) made = std::make_unique<brontes_submission>(Submission());
+  auto submitted = submit();
+  if (!submitted) return submitted.error();
+  if (out == nullptr) return {};
+  made->submission = std::move(*submitted);
+  *out = made.release();
+  return {};
+}
+
+}  // namespace brontes::capi
+
 struct brontes_matmul_cache : brontes::capi::Handle<brontes::capi::Kind::matmul_cache> {
   brontes_matmul_cache(const brontes::Device& device, const brontes::MatmulCacheOptions& options)
       : cache(device, options) {}

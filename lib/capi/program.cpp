@@ -72,15 +72,9 @@ brontes_status brontes_program_submit(brontes_program* program, const brontes_su
     if (after != nullptr) {
       if (Error e = check(call, after, "submission")) return e;
     }
-    // Before there is work that nobody could wait for.
-    std::unique_ptr<brontes_submission> made;
-    if (submission != nullptr) made = std::make_unique<brontes_submission>(Submission());
-    auto submitted = after == nullptr ? program->program.submit() : program->program.submit(after->submission);
-    if (!submitted) return submitted.error();
-    if (submission == nullptr) return {};
-    made->submission = std::move(*submitted);
-    *submission = made.release();
-    return {};
+    return submit_to(submission, [&] {
+      return after == nullptr ? program->program.submit() : program->program.submit(after->submission);
+    });
   });
 }
 

@@ -64,11 +64,14 @@ Error write_struct(const char* call, const char* name, Struct from, Struct* to) 
 inline std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
 /// For brontes_free().
-inline char* copy_text(const std::string& text) {
-  auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+inline void* copy_bytes(const void* bytes, std::size_t count) {
+  void* const copy = std::malloc(std::max<std::size_t>(count, 1));
   if (copy == nullptr) throw std::bad_alloc();
-  std::memcpy(copy, text.c_str(), text.size() + 1);
+  if (count != 0) std::memcpy(copy, bytes, count);
   return copy;
+}
+inline char* copy_text(const std::string& text) {
+  return static_cast<char*>(copy_bytes(text.c_str(), text.size() + 1));
 }
 
 /// Two strings, both or none; either may be unwanted.
@@ -141,12 +144,16 @@ BRONTES_FULL(brontes_kernel_options, update_count);
 BRONTES_FULL(brontes_kernel_binding, access);
 BRONTES_FULL(brontes_kernel_info, reserved);
 BRONTES_FULL(brontes_batch_options, batch_invariant);
+BRONTES_FULL(brontes_prepare_options, user_data);
+BRONTES_FULL(brontes_prepared, created);
+BRONTES_FULL(brontes_matmul_shape, reserved);
+BRONTES_FULL(brontes_tune_options, user_data);
+BRONTES_FULL(brontes_tune_report, saved);
 BRONTES_FULL(brontes_batch_stats, arena_bytes_without_reuse);
 BRONTES_FULL(brontes_matmul_options, reserved);
 BRONTES_FULL(brontes_matmul_choice, reserved);
 BRONTES_FULL(brontes_matmul_epilogue, no_bias);
 BRONTES_FULL(brontes_matmul_cache_options, reserved);
 BRONTES_FULL(brontes_cached_weight_info, bias);
-#undef BRONTES_FULL
 
 }  // namespace brontes::capi

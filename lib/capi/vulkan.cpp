@@ -6,14 +6,63 @@
 #include "capi/handles.hpp"
 #include "capi/structs.hpp"
 
+#include <algorithm>
+
 using namespace brontes;
 using namespace brontes::capi;
+
+BRONTES_FULL(brontes_vulkan_device, reserved);
+BRONTES_FULL(brontes_vulkan_features, reserved);
 
 struct brontes_queue_lock : Handle<Kind::queue_lock> {
   explicit brontes_queue_lock(decltype(vulkan::lock_queue(std::declval<const Device&>())) held) noexcept
       : lock(std::move(held)) {}
   decltype(vulkan::lock_queue(std::declval<const Device&>())) lock;
 };
+
+namespace {
+
+Error write_features(const char* call, const vulkan::DeviceFeatures& from, brontes_vulkan_features* to) {
+  brontes_vulkan_features features{};
+  if (from.extensions.size() > BRONTES_VULKAN_MAX_EXTENSIONS)
+    return invalid(call, "too many extensions for the struct");
+  std::copy(from.extensions.begin(), from.extensions.end(), features.extensions);
+  features.extension_count = from.extensions.size();
+  features.vulkan12 = from.vulkan12;
+  features.vulkan10 = from.vulkan10;
+  return BRONTES_RESULT(call, brontes_vulkan_features, features, to);
+}
+
+}  // namespace
+
+brontes_status brontes_vulkan_required_features(brontes_vulkan_features* features, brontes_error* error) {
+  const char* const call = __func__;
+  return guarded(call, error, [&] { return write_features(call, vulkan::required_features(), features); });
+}
+
+brontes_status brontes_vulkan_recommended_features(PFN_vkGetInstanceProcAddr get_instance_proc_addr,
+                                                   VkInstance instance, VkPhysicalDevice physical_device,
+                                                   brontes_vulkan_features* features, brontes_error* error) {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
+    const auto found = vulkan::recommended_features(get_instance_proc_addr, instance, physical_device);
+    return found ? write_features(call, *found, features) : found.error();
+  });
+}
+
+brontes_status brontes_vulkan_merge_features(const brontes_vulkan_features* wanted, VkPhysicalDeviceFeatures2* chain,
+                                             brontes_error* error) {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
+    if (wanted == nullptr || chain == nullptr) return invalid(call, "a null pointer");
+    brontes_vulkan_features given;
+    if (Error e = BRONTES_STRUCT(call, brontes_vulkan_features, wanted, given)) return e;
+    vulkan::DeviceFeatures features;
+    features.vulkan10 = given.vulkan10;
+    features.vulkan12 = given.vulkan12;
+    return vulkan::merge(features, *chain);
+  });
+}
 
 brontes_status brontes_vulkan_adopt(const brontes_vulkan_device* external, const brontes_device_options* options,
                                     brontes_device** device, brontes_error* error) {
@@ -31,6 +80,14 @@ brontes_status brontes_vulkan_adopt(const brontes_vulkan_device* external, const
     from.queue = given.queue;
     from.queue_family = given.queue_family;
     from.pointers = given.pointers != 0;
+    if (given.lock != nullptr) from.lock = [given] { given.lock(given.lock_user_data); };
+    if (given.unlock != nullptr) from.unlock = [given] { given.unlock(given.lock_user_data); };
+    from.features = given.features;
+    if (given.extension_count != 0 && given.extensions == nullptr) return null_data(call, "names of extensions");
+    from.extensions = {given.extensions, given.extension_count};
+    if (given.queue_family_count != 0 && given.queue_families == nullptr) return null_data(call, "queue families");
+    from.queue_families = {given.queue_families, given.queue_family_count};
+    from.api_version = given.api_version;
     return wrap(vulkan::adopt(from, opening), out);
   });
 }
@@ -63,17 +120,3 @@ brontes_status brontes_vulkan_lock_queue(const brontes_device* device, brontes_q
 }
 
 void brontes_vulkan_unlock_queue(brontes_queue_lock* lock) { destroy(lock); }
-
-brontes_status brontes_vulkan_buffer_region(const brontes_buffer* buffer, brontes_vulkan_region* region,
-                                            brontes_error* error) {
-  const char* const call = __func__;
-  return guarded(call, error, [&]() -> Error {
-    if (Error e = check(call, buffer, "buffer")) return e;
-    const vulkan::BufferRegion of = vulkan::region(buffer->buffer);
-    brontes_vulkan_region to{};
-    to.buffer = of.buffer;
-    to.offset = of.offset;
-    to.bytes = of.bytes;
-    return BRONTES_RESULT(call, brontes_vulkan_region, to, region);
-  });
-}

@@ -68,8 +68,10 @@ int has_i32(brontes_batch* batch, brontes_tensor x, const int32_t* expected, siz
 void errors_tests(void);
 void guide_tests(void);
 void ops_tests(void);
+void preparing_tests(void);
 void resources_tests(void);
 void running_tests(void);
+void sharing_tests(void);
 void structs_tests(void);
 void vulkan_tests(void);
 

@@ -3,15 +3,16 @@
 
 Usage: check_complete.py ROOT
 
-Looks at every public method of Batch in batch.hpp, every row of kernels/elementwise.def and every method of Batch that
-a room of lib/ops/ops.def defines. A method NAME is brontes_NAME or brontes_batch_NAME; OVERLOADS names the rest. Then
-makes sure that a method, a row and a room that are added are found to be missing.
+Looks at every public method of Batch in batch.hpp, every row of kernels/elementwise.def, every method of Batch that a
+room of lib/ops/ops.def defines, and every function of vulkan.hpp, prepare.hpp and tuning.hpp. A method NAME is
+brontes_NAME or brontes_batch_NAME, a function of vulkan.hpp brontes_vulkan_NAME; OVERLOADS and FREE name the rest.
+Then makes sure that a method, a row, a room and a function that are added are found to be missing.
 """
 
 import re
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional
 
 # Of the methods that share a name, those whose function has another: by their parameter types.
 OVERLOADS: Dict[str, str] = {
@@ -35,9 +36,27 @@ OVERLOADS: Dict[str, str] = {
 # Methods that the rule covers although their parameters are not those of the function's C++ namesake.
 SAME: List[str] = ["upload(Span<const float>)", "sum(Tensor)", "read(Tensor)"]
 
+# Functions outside of Batch whose C function does not follow the rule, by header, name and first parameter. None: C does
+# without it.
+FREE: Dict[str, Optional[str]] = {
+    "vulkan handles(const Device&)": "brontes_vulkan_get_handles",
+    "vulkan merge(const DeviceFeatures&)": "brontes_vulkan_merge_features",
+    "vulkan submit(Batch&)": "brontes_vulkan_submit_batch",
+    "vulkan submit(Program&)": "brontes_vulkan_submit_program",
+    "vulkan set_name(const Buffer&)": "brontes_vulkan_name_buffer",
+    "vulkan set_name(Program&)": "brontes_vulkan_name_program",
+    "vulkan region(const Buffer&)": "brontes_vulkan_buffer_region",
+    "prepare prepare(const Batch&)": "brontes_batch_prepare",
+    "prepare save_pipelines(const Device&)": "brontes_device_save_pipelines",
+    "prepare load_pipelines(const Device&)": "brontes_device_load_pipelines",
+    "tuning default_tune_shapes(bool)": None,  # what a tune without shapes uses
+}
+PREFIXES = {"vulkan": "brontes_vulkan_", "prepare": "brontes_", "tuning": "brontes_"}
+
 METHOD = re.compile(r"^  (?:explicit )?(?:[\w:<>,&\s]*?[\s&>])?(\w+)\(((?:[^();]|\([^()]*\))*)\)[^;{]*;", re.MULTILINE)
 FUNCTION = re.compile(r"^BRONTES_API [\w\s*]*?\b(brontes_\w+)\(([^)]*)\);", re.MULTILINE)
 ROW = re.compile(r"^BRONTES_OP\((\w+), \d+, (\d), (\d), (\w+),", re.MULTILINE)
+FREE_FUNCTION = re.compile(r"^BRONTES_API [\w:<>*&\s]*?\b(\w+)\(([^;]*)\)[^;()]*;", re.MULTILINE)
 DEFINITION = re.compile(r"^(?:Tensor|void|std::vector<Tensor>) Batch::(\w+)\(", re.MULTILINE)
 
 
@@ -46,6 +65,7 @@ class Sources(NamedTuple):
     header: str        # brontes.h
     elementwise: str   # elementwise.def
     rooms: List[str]   # lib/ops/*.cpp of ops.def
+    free: Dict[str, str]  # the headers with functions outside of Batch, by name
 
 
 def without_comments(text: str) -> str:
@@ -89,8 +109,31 @@ def functions(header: str) -> Dict[str, List[str]]:
     return {name: split_parameters(parameters) for name, parameters in FUNCTION.findall(without_comments(header))}
 
 
+def free_functions(free: Dict[str, str]) -> List[str]:
+    """'HEADER NAME(TYPE OF THE FIRST PARAMETER)' of every function, each once."""
+    found = []
+    for header, text in free.items():
+        for name, parameters in FREE_FUNCTION.findall(without_comments(text)):
+            first = split_parameters(parameters)
+            found.append(f"{header} {name}({type_of(first[0]) if first else ''})")
+    return list(dict.fromkeys(found))
+
+
+def check_free(sources: Sources, declared: Dict[str, List[str]]) -> List[str]:
+    found = free_functions(sources.free)
+    problems = [f"check_complete.py: there is no {s}" for s in FREE if s not in found]
+    for signature in found:
+        header, name = signature.split("(")[0].split(" ")
+        wanted = FREE.get(signature, PREFIXES[header] + name)
+        if wanted is not None and wanted not in declared:
+            problems.append(f"{header}.hpp: {signature.split(' ', 1)[1]} has no C function {wanted}")
+    names = [signature.split("(")[0] for signature in found if signature not in FREE]
+    problems += [f"{name} is overloaded: name one of them in FREE" for name in names if names.count(name) > 1]
+    return problems
+
+
 def check(sources: Sources) -> List[str]:
-    problems = []
+    problems = check_free(sources, functions(sources.header))
     declared = functions(sources.header)
     cpp = methods(sources.batch)
 
@@ -139,12 +182,14 @@ def check(sources: Sources) -> List[str]:
 
 
 def read(root: Path) -> Sources:
-    text = {path: (root / path).read_text(encoding="utf-8") for path in (
-        "lib/include/brontes/batch.hpp", "lib/include/brontes/brontes.h", "kernels/elementwise.def", "lib/ops/ops.def")}
-    rooms = re.findall(r"^BRONTES_ROOM\((\w+)", text["lib/ops/ops.def"], re.MULTILINE)
-    return Sources(text["lib/include/brontes/batch.hpp"], text["lib/include/brontes/brontes.h"],
-                   text["kernels/elementwise.def"],
-                   [(root / "lib" / "ops" / f"{room}.cpp").read_text(encoding="utf-8") for room in rooms])
+    def text(path: str) -> str:
+        return (root / path).read_text(encoding="utf-8")
+
+    public = "lib/include/brontes/"
+    rooms = re.findall(r"^BRONTES_ROOM\((\w+)", text("lib/ops/ops.def"), re.MULTILINE)
+    return Sources(text(public + "batch.hpp"), text(public + "brontes.h") + text(public + "brontes_vulkan.h"),
+                   text("kernels/elementwise.def"), [text(f"lib/ops/{room}.cpp") for room in rooms],
+                   {header: text(f"{public}{header}.hpp") for header in PREFIXES})
 
 
 def main() -> int:
@@ -169,6 +214,9 @@ def main() -> int:
         "brontes_cube": sources._replace(elementwise=sources.elementwise + cube),
         "Batch::roll,": sources._replace(rooms=[*sources.rooms, "Tensor Batch::roll(Tensor x) {\n"]),
         "brontes_softplus": with_header("brontes_softplus(", "brontes_soft_plus("),
+        "brontes_vulkan_record": with_header("brontes_vulkan_record(", "brontes_vulkan_record_program("),
+        "vulkan.hpp: unmap(const Buffer&)": sources._replace(free={
+            **sources.free, "vulkan": sources.free["vulkan"] + "BRONTES_API Error unmap(const Buffer& buffer);\n"}),
         "brontes_where": with_header("brontes_tensor mask, brontes_tensor x", "brontes_tensor x"),
     }
     missed = [what for what, mutant in mutants.items() if not any(what in problem for problem in check(mutant))]

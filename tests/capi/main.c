@@ -76,6 +76,8 @@ int main(void) {
   ops_tests();
   resources_tests();
   running_tests();
+  preparing_tests();
+  sharing_tests();
   structs_tests();
   vulkan_tests();
   guide_tests();

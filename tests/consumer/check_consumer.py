@@ -3,10 +3,11 @@
 but pkg-config: with the shared library, with the static one while both are installed, and with the only one there is.
 The installed command runs from there, too.
 
-Usage: check_consumer.py --build DIR --source MAIN.CPP [--bare-source MAIN.CPP] --with-driver SCRIPT
+Usage: check_consumer.py --build DIR --source MAIN.CPP [--bare-source MAIN.CPP] [--c-source MAIN.C] --with-driver SCRIPT
        [--kinds shared,static] [--command NAME] --cxx COMPILER...
 
-A bare source is compiled without exceptions.
+A bare source is compiled without exceptions. A C source is compiled and linked by the C compiler, which knows nothing of
+the C++ runtime that a static library needs.
 """
 import argparse
 import pathlib
@@ -21,10 +22,9 @@ def check(name, kind, prefix, package, work, arguments, sources):
     libraries = prefix.pkg_config("--libs", package)
     if ("-DBRONTES_STATIC" in flags) != (kind == "static"):
         sys.exit(f"{package} must define BRONTES_STATIC where the library is static: {flags}")
-    for source, extra in sources:
+    for source, compiler in sources:
         program = work / f"{pathlib.Path(source).stem}-{name}"
-        run(*arguments.cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror", *extra, *flags, source,
-            "-o", str(program), *libraries)
+        run(*compiler, "-Wall", "-Wextra", "-Werror", *flags, source, "-o", str(program), *libraries)
         check_links(kind, program)
         on_lavapipe(arguments.with_driver, program, libdir=prefix.libdir if kind == "shared" else None)
 
@@ -34,14 +34,17 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--source", action="append", required=True)
     parser.add_argument("--bare-source", action="append", default=[])
+    parser.add_argument("--c-source", action="append", default=[])
     parser.add_argument("--with-driver", required=True)
     parser.add_argument("--kinds", default="shared,static")
     parser.add_argument("--command")
     parser.add_argument("--cxx", nargs="+", required=True)
     arguments = parser.parse_args()
     kinds = arguments.kinds.split(",")
-    plain = [(source, []) for source in arguments.source]
-    bare = [(source, ["-fno-exceptions"]) for source in arguments.bare_source]
+    cxx = [*arguments.cxx, "-std=c++17"]
+    plain = [(source, cxx) for source in arguments.source]
+    plain += [(source, ["cc", "-std=c11", "-Wpedantic"]) for source in arguments.c_source]
+    bare = [(source, [*cxx, "-fno-exceptions"]) for source in arguments.bare_source]
 
     with tempfile.TemporaryDirectory(prefix="brontes-consumer-") as folder:
         work = pathlib.Path(folder)

@@ -60,6 +60,7 @@
  */
 
 #include <brontes/export.hpp>
+#include <brontes/version.hpp>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -121,7 +122,8 @@ typedef struct brontes_error {
 /** The name of a status, for example "shape_mismatch"; "unknown" for other numbers. Never null. */
 BRONTES_API const char* brontes_status_name(brontes_status status);
 
-/** The version of the library that is linked, for example "0.1.0". Never null. */
+/** The version of the library that is linked, for example "0.1.0". Never null. BRONTES_VERSION_MAJOR, _MINOR and _PATCH
+ *  are that of the headers. */
 BRONTES_API const char* brontes_version(void);
 
 /** Frees what a function returned through a char** or char***. Null is fine. */
@@ -377,6 +379,16 @@ BRONTES_API brontes_status brontes_device_get_pipeline_cache(const brontes_devic
  *  the cache is off. */
 BRONTES_API brontes_status brontes_device_save_pipeline_cache(const brontes_device* device, brontes_error* error);
 
+/** The pipeline cache as bytes, for applications that keep such things themselves and set no_pipeline_cache. Freed with
+ *  brontes_free(). Thread-safety: any thread. */
+BRONTES_API brontes_status brontes_device_save_pipelines(const brontes_device* device, uint8_t** bytes, size_t* count,
+                                                         brontes_error* error);
+/** Adds such bytes to the cache of a device, usually right after it was opened. BRONTES_ERROR_INVALID_ARGUMENT, which
+ *  says why, for bytes that are damaged, older, or of another device or driver: the device does without. The checksum
+ *  finds damage and not forgery: load nothing that others can write. Thread-safety: any thread. */
+BRONTES_API brontes_status brontes_device_load_pipelines(const brontes_device* device, const uint8_t* bytes,
+                                                         size_t count, brontes_error* error);
+
 /** Where the measurements that a device uses come from. */
 typedef int32_t brontes_tuning_state;
 enum {
@@ -614,6 +626,28 @@ BRONTES_API brontes_status brontes_batch_submit(brontes_batch* batch, brontes_su
                                                 brontes_error* error);
 /** What brontes_batch_execute() would run, planned and encoded for many runs. The batch stays as it is. */
 BRONTES_API brontes_status brontes_batch_compile(brontes_batch* batch, brontes_program** program, brontes_error* error);
+
+/** How many pipelines are ready and how many there are in all. 0 stops: a pipeline that is being compiled is finished.
+ */
+typedef int32_t (*brontes_prepare_callback)(void* user_data, size_t ready, size_t total);
+
+typedef struct brontes_prepare_options {
+  size_t struct_size;
+  brontes_prepare_callback on_progress; /**< before the first pipeline and after each; null: none */
+  void* user_data;
+} brontes_prepare_options;
+
+typedef struct brontes_prepared {
+  size_t struct_size;
+  uint64_t total;   /**< distinct pipelines that the batch needs */
+  uint64_t ready;   /**< of these, the ones that are there now */
+  uint64_t created; /**< of these, the ones that this call made */
+} brontes_prepared;
+
+/** Creates the pipelines that running what is recorded would need, and does nothing else. After a complete one runs
+ *  create none. Stopped or failed, what was created stays. `prepared` may be null. */
+BRONTES_API brontes_status brontes_batch_prepare(const brontes_batch* batch, const brontes_prepare_options* options,
+                                                 brontes_prepared* prepared, brontes_error* error);
 
 /** The elements of a readable f32 value. `count` must be its size. Errors: not_executed, not_kept, type_mismatch,
  *  shape_mismatch, null_data, and those of bad tensors. */
@@ -902,6 +936,45 @@ BRONTES_API brontes_status brontes_explain_matmul(const brontes_device* device, 
                                                   char** reason, brontes_error* error);
 /** How many tile sizes a kernel has for a layout. 0 for values without a name. */
 BRONTES_API uint32_t brontes_matmul_variants(brontes_matmul_kernel kernel, brontes_layout layout);
+
+/** A product [m, k] x [k, n]. */
+typedef struct brontes_matmul_shape {
+  uint64_t m;
+  uint64_t k;
+  uint64_t n;
+  brontes_layout layout;
+  uint32_t reserved; /**< 0 */
+} brontes_matmul_shape;
+
+/** Called before every shape and at the end, on the calling thread: shapes done, shapes in all, seconds since the
+ *  start. 0 stops; what was measured by then counts. */
+typedef int32_t (*brontes_tune_callback)(void* user_data, size_t done, size_t total, double seconds);
+
+typedef struct brontes_tune_options {
+  size_t struct_size;
+  const brontes_matmul_shape* shapes; /**< null: 1 to 1024 rows over weights from 256 x 256 to 4096 x 4096 */
+  size_t shape_count;
+  double seconds;            /**< the shapes left when it has passed are skipped; 0: 300 */
+  int32_t no_compare_access; /**< do not measure the other access modes */
+  int32_t no_save;           /**< do not write the file */
+  brontes_tune_callback on_progress;
+  void* user_data;
+} brontes_tune_options;
+
+typedef struct brontes_tune_report {
+  size_t struct_size;
+  uint64_t measured; /**< shapes */
+  uint64_t changed;  /**< of these, the ones with a choice that beats the default */
+  uint64_t skipped;  /**< too large for the device, or not measured in time */
+  int32_t stopped;   /**< by on_progress */
+  int32_t saved;     /**< the file was written */
+} brontes_tune_report;
+
+/** Measures every kernel variant that this device can run on every shape, and makes the selector use what is clearly
+ *  faster than its own choice: at once on this device, and through the file whenever it is opened. Measure on an
+ *  otherwise idle machine. `report` may be null. Thread-safety: any thread; two calls for one device take turns. */
+BRONTES_API brontes_status brontes_tune_matmul(const brontes_device* device, const brontes_tune_options* options,
+                                               brontes_tune_report* report, brontes_error* error);
 
 /* --- Calling kernels --------------------------------------------------------------------------------------------- */
 
