@@ -46,14 +46,7 @@ class KernelError(Exception):
 
 
 def write_atomically(path: str, data: bytes) -> None:
-    """Replaces path as a whole, or leaves it as it was. A file that has these bytes keeps its time too: whatever is
-    built from it is up to date."""
-    try:
-        with open(path, "rb") as now:
-            if now.read() == data:
-                return
-    except FileNotFoundError:
-        pass
+    """Replaces path as a whole, or leaves it as it was."""
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".kernelgen-")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -125,6 +118,18 @@ def command_compile(args: argparse.Namespace) -> None:
         escaped = " ".join(name.replace(" ", "\\ ") for name in needed)
         write_atomically(args.depfile, f"{args.output}: {escaped}\n".encode())
     write_atomically(args.output, words)
+
+
+def update(path: str, data: bytes) -> None:
+    """As write_atomically(), but a file that has these bytes keeps its time, so that whatever is built from it is up to
+    date."""
+    try:
+        with open(path, "rb") as now:
+            if now.read() == data:
+                return
+    except FileNotFoundError:
+        pass
+    write_atomically(path, data)
 
 
 # Reading SPIR-V
@@ -700,7 +705,7 @@ def command_embed(args: argparse.Namespace) -> None:
     ordered = [kernels[name] for name in sorted(kernels)]
     texts = [(args.hpp, header(ordered)), (args.cpp, source(ordered))]
     for path, text in texts:
-        write_atomically(path, text.encode())
+        update(path, text.encode())
 
 
 def main() -> int:
