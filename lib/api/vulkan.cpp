@@ -55,6 +55,10 @@ Result<Device> adopt(const ExternalDevice& external, const DeviceOptions& option
     if (static_cast<bool>(external.lock) != static_cast<bool>(external.unlock)) {
       return Error(Errc::invalid_argument, "adopt: ExternalDevice has one of lock and unlock; give both or neither");
     }
+    if (static_cast<bool>(external.memory.allocate) != static_cast<bool>(external.memory.free)) {
+      return Error(Errc::invalid_argument,
+                   "adopt: ExternalDevice::memory has one of allocate and free; give both or neither");
+    }
     auto engine = engine::Engine::adopt(external, options);
     if (!engine) return engine.error();
     return DeviceAccess::make(std::move(*engine));

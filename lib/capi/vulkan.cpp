@@ -11,7 +11,7 @@
 using namespace brontes;
 using namespace brontes::capi;
 
-BRONTES_FULL(brontes_vulkan_device, reserved);
+BRONTES_FULL(brontes_vulkan_device, memory_user_data);
 BRONTES_FULL(brontes_vulkan_features, reserved);
 
 struct brontes_queue_lock : Handle<Kind::queue_lock> {
@@ -21,6 +21,27 @@ struct brontes_queue_lock : Handle<Kind::queue_lock> {
 };
 
 namespace {
+
+vulkan::MemoryAllocator memory_allocator(const brontes_vulkan_device& given) {
+  vulkan::MemoryAllocator to;
+  if (given.allocate_memory != nullptr) {
+    to.allocate = [given](const vulkan::MemoryRequest& wanted, vulkan::MemoryBlock& block) {
+      const brontes_vulkan_memory_request request{wanted.buffer, wanted.requirements, wanted.memory_type,
+                                                  wanted.mapped ? 1 : 0, wanted.device_address ? 1 : 0};
+      brontes_vulkan_memory_block made{};
+      const VkResult result = given.allocate_memory(given.memory_user_data, &request, &made);
+      block = {made.memory, made.offset, made.mapped, made.user};
+      return result;
+    };
+  }
+  if (given.free_memory != nullptr) {
+    to.free = [given](const vulkan::MemoryBlock& block) {
+      const brontes_vulkan_memory_block freed{block.memory, block.offset, block.mapped, block.user};
+      given.free_memory(given.memory_user_data, &freed);
+    };
+  }
+  return to;
+}
 
 Error write_features(const char* call, const vulkan::DeviceFeatures& from, brontes_vulkan_features* to) {
   brontes_vulkan_features features{};
@@ -88,6 +109,8 @@ brontes_status brontes_vulkan_adopt(const brontes_vulkan_device* external, const
     if (given.queue_family_count != 0 && given.queue_families == nullptr) return null_data(call, "queue families");
     from.queue_families = {given.queue_families, given.queue_family_count};
     from.api_version = given.api_version;
+    from.allocation_callbacks = given.allocation_callbacks;
+    from.memory = memory_allocator(given);
     return wrap(vulkan::adopt(from, opening), out);
   });
 }

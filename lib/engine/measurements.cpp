@@ -57,7 +57,9 @@ void Measurements::load(const vk::Instance& instance, const vk::PhysicalDevice& 
       }
     }
   }
-  if (!status_.note.empty()) instance.report(Severity::info, status_.note);
+  if (!status_.note.empty()) {
+    instance.report(status_.state == TuningState::rejected ? Severity::warning : Severity::info, status_.note);
+  }
 }
 
 TuningStatus Measurements::status() const {

@@ -12,6 +12,7 @@ Result<std::shared_ptr<Allocation>> Memory::borrow(std::shared_ptr<Context> cont
   std::unique_ptr<Allocation> result(new Allocation());
   result->context_ = context.get();
   result->buffer_ = buffer.buffer;
+  result->borrowed_ = true;
   result->offset_ = buffer.offset;
   result->bytes_ = buffer.bytes;
   result->usage_ = buffer.usage;

@@ -101,7 +101,7 @@ Result<std::shared_ptr<Context>> Context::open(Selection selection, const Device
   if (Error e = self->create_device(addresses)) return e;
   VkQueue queue = VK_NULL_HANDLE;
   self->device_.table.vkGetDeviceQueue(self->device_.handle, self->physical_.queue_family, 0, &queue);
-  if (Error e = self->start(queue, {}, addresses)) return e;
+  if (Error e = self->start(queue, {}, {}, addresses)) return e;
   return self;
 }
 
@@ -119,8 +119,12 @@ Result<std::shared_ptr<Context>> Context::adopt(Selection selection, const vulka
   std::sort(sharing.begin(), sharing.end());
   sharing.erase(std::unique(sharing.begin(), sharing.end()), sharing.end());
   if (sharing.size() == 1) sharing.clear();
+  if (external.allocation_callbacks != nullptr) {
+    self->device_.callbacks = *external.allocation_callbacks;
+    self->device_.table.callbacks = &self->device_.callbacks;
+  }
   if (Error e = self->load_table()) return e;
-  if (Error e = self->start(external.queue, {external.lock, external.unlock}, addresses)) return e;
+  if (Error e = self->start(external.queue, {external.lock, external.unlock}, external.memory, addresses)) return e;
   return self;
 }
 
@@ -185,8 +189,8 @@ Error Context::load_table() {
   return {};
 }
 
-Error Context::start(VkQueue queue, HostLock host_lock, bool addresses) {
-  if (Error e = memory_.open(*this, options_.simulate.staged_memory, addresses)) return e;
+Error Context::start(VkQueue queue, HostLock host_lock, vulkan::MemoryAllocator host_memory, bool addresses) {
+  if (Error e = memory_.open(*this, std::move(host_memory), addresses)) return e;
   physical_.info.mapped_memory = memory_.mapped();
   if (Error e = queue_.open(queue, std::move(host_lock))) return e;
   if (Error e = open_cache(options_.pipeline_cache)) return e;
@@ -223,7 +227,10 @@ Error Context::open_cache(const PipelineCacheOptions& options) {
       cache_status_.bytes_loaded = loaded.payload.size();
       save_on_close_ = options.save_on_close;
     }
-    if (!cache_status_.note.empty()) instance_->report(Severity::info, cache_status_.note);
+    if (!cache_status_.note.empty()) {
+      const bool refused = cache_status_.state == PipelineCacheState::rejected;
+      instance_->report(refused ? Severity::warning : Severity::info, cache_status_.note);
+    }
   }
   return pipelines_.open(loaded.payload);
 }
@@ -266,10 +273,19 @@ Error Context::usable() const {
   return Error(Errc::device_lost, "the device was lost earlier; open a new Device", VK_ERROR_DEVICE_LOST);
 }
 
+void Context::lose() const noexcept {
+  if (lost_.exchange(true)) return;
+  try {
+    instance_->report(Severity::error, physical_.info.name + ": the device is lost");
+  } catch (const std::bad_alloc&) {
+    // The call that found out says so.
+  }
+}
+
 void Context::save_cache_if_wanted() noexcept {
   if (!save_on_close_ || lost_ || pipelines_.created == pipelines_saved_) return;
   try {
-    if (Error e = save_cache()) instance_->report(Severity::info, e.message);
+    if (Error e = save_cache()) instance_->report(Severity::warning, e.message);
   } catch (const std::bad_alloc&) {
     // A cache that is not saved costs the next run time, and nobody is left to be told.
   }

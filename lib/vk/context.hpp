@@ -36,6 +36,7 @@ struct OwnedDevice {
   VkDevice handle = VK_NULL_HANDLE;
   bool owned = false;
   DeviceTable table;
+  VkAllocationCallbacks callbacks{};  // the host's; the table points to them if there are any
 };
 
 /// A device to open, and the instance that has it.
@@ -96,7 +97,7 @@ class Context : public std::enable_shared_from_this<Context> {
   /// As vk::check(), and remembers that the device is lost.
   Error check(VkResult result, const char* call) const { return vk::check(note(result), call); }
   VkResult note(VkResult result) const noexcept {
-    if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
+    if (result == VK_ERROR_DEVICE_LOST) lose();
     return result;
   }
   bool lost() const noexcept { return lost_; }
@@ -128,7 +129,8 @@ class Context : public std::enable_shared_from_this<Context> {
   Context(Selection selection, const DeviceOptions& options);
   Error load_table();
   Error create_device(bool addresses);
-  Error start(VkQueue queue, HostLock host_lock, bool addresses);
+  void lose() const noexcept;
+  Error start(VkQueue queue, HostLock host_lock, vulkan::MemoryAllocator host_memory, bool addresses);
   Error open_cache(const PipelineCacheOptions& options);
   void save_cache_if_wanted() noexcept;
 

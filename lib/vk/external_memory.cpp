@@ -99,13 +99,13 @@ Result<std::shared_ptr<Allocation>> Memory::share_block(std::shared_ptr<Context>
 
   // The Allocation destroys both, once it has both.
   VkBuffer buffer = VK_NULL_HANDLE;
-  if (Error e = context.check(vk.vkCreateBuffer(device, &create, nullptr, &buffer), "vkCreateBuffer")) return e;
+  if (Error e = context.check(vk.vkCreateBuffer(device, &create, vk.callbacks, &buffer), "vkCreateBuffer")) return e;
   struct Unfinished {
     const DeviceTable& vk;
     VkDevice device;
     VkBuffer buffer;
     ~Unfinished() {
-      if (buffer != VK_NULL_HANDLE) vk.vkDestroyBuffer(device, buffer, nullptr);
+      if (buffer != VK_NULL_HANDLE) vk.vkDestroyBuffer(device, buffer, vk.callbacks);
     }
   } unfinished{vk, device, buffer};
   VkMemoryRequirements needs{};
@@ -175,7 +175,7 @@ Result<std::shared_ptr<Allocation>> Memory::share_block(std::shared_ptr<Context>
     if (from_fd.fd < 0) return Error(Errc::invalid_argument, "import_fd: not an open file descriptor");
   }
   VkDeviceMemory made = VK_NULL_HANDLE;
-  if (Error e = context.check(vk.vkAllocateMemory(device, &allocate, nullptr, &made), "vkAllocateMemory")) {
+  if (Error e = context.check(vk.vkAllocateMemory(device, &allocate, vk.callbacks, &made), "vkAllocateMemory")) {
     if (from_fd.fd >= 0) close_descriptor(from_fd.fd);
     return e;
   }

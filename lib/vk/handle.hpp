@@ -32,7 +32,8 @@ class Handle {
   /// Lets go of the object without destroying it.
   void release() noexcept { object_ = VK_NULL_HANDLE; }
   void reset() noexcept {
-    if (object_ != VK_NULL_HANDLE) (table_->*Destroy)(device_, std::exchange(object_, VK_NULL_HANDLE), nullptr);
+    if (object_ != VK_NULL_HANDLE)
+      (table_->*Destroy)(device_, std::exchange(object_, VK_NULL_HANDLE), table_->callbacks);
   }
 
  private:

@@ -262,7 +262,7 @@ void Instance::abandon() noexcept {
 }
 
 void Instance::report(Severity severity, const std::string& text) const {
-  if (notes_) on_message_(severity, text);
+  if (notes_) on_message_(severity, "brontes: " + text);
 }
 
 }  // namespace brontes::vk

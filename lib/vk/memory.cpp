@@ -46,7 +46,7 @@ constexpr VkMemoryPropertyFlags mapped_flags =
 
 // Memory types the device and the host reach equally well. A small window into a larger heap (a
 // 256 MiB BAR) does not count.
-std::uint32_t find_mapped_types(const VkPhysicalDeviceMemoryProperties& memory) {
+std::uint32_t find_mapped_types(const VkPhysicalDeviceMemoryProperties& memory, VkMemoryPropertyFlags flags) {
   VkDeviceSize largest = 0;
   for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
     if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) {
@@ -56,7 +56,7 @@ std::uint32_t find_mapped_types(const VkPhysicalDeviceMemoryProperties& memory) 
   std::uint32_t types = 0;
   for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
     const VkMemoryType& type = memory.memoryTypes[i];
-    if ((type.propertyFlags & mapped_flags) == mapped_flags && memory.memoryHeaps[type.heapIndex].size == largest) {
+    if ((type.propertyFlags & flags) == flags && memory.memoryHeaps[type.heapIndex].size == largest) {
       types |= 1u << i;
     }
   }
@@ -65,55 +65,17 @@ std::uint32_t find_mapped_types(const VkPhysicalDeviceMemoryProperties& memory) 
 
 }  // namespace
 
-namespace {
-
-constexpr std::align_val_t host_alignment{64};
-thread_local HostReserve* reserve_in_use = nullptr;
-
-}  // namespace
-
-HostReserve::~HostReserve() {
-  for (void* block : blocks_) free(block);
-}
-
-HostReserve::Use::Use(HostReserve& reserve) : lock_(reserve.mutex_) {
-  const std::size_t wanted = 2 * reserve.largest_;
-  for (void*& block : reserve.blocks_) {
-    if (block != nullptr && reserve.block_bytes_ < wanted) free(std::exchange(block, nullptr));
-  }
-  reserve.block_bytes_ = std::max(reserve.block_bytes_, wanted);
-  for (void*& block : reserve.blocks_) {
-    if (block == nullptr) block = ::operator new(reserve.block_bytes_, host_alignment);
-  }
-  reserve_in_use = &reserve;
-}
-
-HostReserve::Use::~Use() { reserve_in_use = nullptr; }
-
-void* HostReserve::allocate(std::size_t bytes) noexcept {
-  void* pointer = ::operator new(bytes, host_alignment, std::nothrow);
-  HostReserve* reserve = reserve_in_use;
-  if (reserve == nullptr) return pointer;
-  reserve->largest_ = std::max(reserve->largest_, bytes);
-  if (pointer != nullptr || bytes > reserve->block_bytes_) return pointer;
-  for (void*& block : reserve->blocks_) {
-    if (block != nullptr) return std::exchange(block, nullptr);
-  }
-  return nullptr;
-}
-
-void HostReserve::free(void* pointer) noexcept { ::operator delete(pointer, host_alignment); }
-
 Memory::~Memory() {
   if (allocator_ != nullptr && !abandoned_) vma::vmaDestroyAllocator(allocator_of(allocator_));
 }
 
 void Memory::close(bool abandon) noexcept {
   abandoned_ = abandon;
+  if (abandon) reserve_.abandon();
   retired_.clear();
 }
 
-Error Memory::open(const Context& context, bool staged, bool addresses) {
+Error Memory::open(const Context& context, vulkan::MemoryAllocator host, bool addresses) {
   const Instance& instance = context.instance();
   const VkPhysicalDevice physical = context.physical().handle;
   vma::VmaVulkanFunctions functions{};
@@ -147,6 +109,9 @@ Error Memory::open(const Context& context, bool staged, bool addresses) {
   create.instance = instance.handle;
   create.pVulkanFunctions = &functions;
   create.vulkanApiVersion = VK_API_VERSION_1_2;
+  host_ = std::move(host);
+  if (context.vk().callbacks != nullptr) reserve_.use(*context.vk().callbacks);
+  create.pAllocationCallbacks = reserve_.callbacks();
   addresses_ = addresses;
   cap_ = context.options().memory_cap;
   // Blocks of 256 MiB, the allocator's usual ones, would make little of a small cap.
@@ -162,7 +127,9 @@ Error Memory::open(const Context& context, bool staged, bool addresses) {
 
   VkPhysicalDeviceMemoryProperties memory{};
   instance.table.vkGetPhysicalDeviceMemoryProperties(physical, &memory);
-  mapped_types_ = staged ? 0 : find_mapped_types(memory);
+  // Neighbours of a block of the host's are not ours to flush.
+  const VkMemoryPropertyFlags besides = host_.allocate ? VK_MEMORY_PROPERTY_HOST_COHERENT_BIT : 0;
+  mapped_types_ = context.options().simulate.staged_memory ? 0 : find_mapped_types(memory, mapped_flags | besides);
   mapped_ = mapped_types_ != 0;
   for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
     if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
@@ -262,8 +229,16 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   } taken{used_, bytes};
   vma::VmaAllocation block = nullptr;
   vma::VmaAllocationInfo info{};
+  const bool want_mapped = use != MemoryUse::device || mapped_;
   auto make = [&] {
     const HostReserve::Use reserve(reserve_);
+    if (host_.allocate) {
+      if (want_mapped) create.requiredFlags |= VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+      std::uint32_t type = 0;
+      const VkResult found =
+          vma::vmaFindMemoryTypeIndexForBufferInfo(allocator_of(allocator_), &buffer, &create, &type);
+      return found != VK_SUCCESS ? found : context.note(make_hosted(context, buffer, type, want_mapped, *result));
+    }
     return context.note(
         vma::vmaCreateBuffer(allocator_of(allocator_), &buffer, &create, &result->buffer_, &block, &info));
   };
@@ -273,7 +248,7 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
     reclaim(context);
     made = make();
   }
-  if (Error e = check(made, "vmaCreateBuffer")) {
+  if (Error e = check(made, host_.allocate ? "ExternalDevice::memory" : "vmaCreateBuffer")) {
     e.message =
         std::string(name) + ": no memory for " + std::to_string(bytes) + " bytes; " + what_is_left() + ": " + e.message;
     return e;
@@ -282,8 +257,8 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   result->taken_ = true;
   taken.bytes = 0;
   ++buffers_;
-  const bool want_mapped = use != MemoryUse::device || mapped_;
-  result->mapped_ = want_mapped ? static_cast<std::byte*>(info.pMappedData) : nullptr;
+  if (want_mapped)
+    result->mapped_ = static_cast<std::byte*>(host_.allocate ? result->host_block_.mapped : info.pMappedData);
   result->bytes_ = bytes;
   result->usage_ = buffer.usage;
   if (use == MemoryUse::device && addresses_) {
@@ -293,6 +268,35 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   }
   context.set_name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(result->buffer_), name);
   ++allocations;
+  return result;
+}
+
+VkResult Memory::make_hosted(const Context& context, const VkBufferCreateInfo& create, std::uint32_t memory_type,
+                             bool mapped, Allocation& to) {
+  const DeviceTable& vk = context.vk();
+  VkBuffer buffer = VK_NULL_HANDLE;
+  if (const VkResult made = vk.vkCreateBuffer(context.device(), &create, vk.callbacks, &buffer); made != VK_SUCCESS)
+    return made;
+  vulkan::MemoryRequest wanted;
+  wanted.buffer = buffer;
+  vk.vkGetBufferMemoryRequirements(context.device(), buffer, &wanted.requirements);
+  wanted.memory_type = memory_type;
+  wanted.mapped = mapped;
+  wanted.device_address = (create.usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT) != 0;
+  vulkan::MemoryBlock block;
+  VkResult result = host_.allocate(wanted, block);
+  if (result >= 0) {
+    const bool usable = block.memory != VK_NULL_HANDLE && (!mapped || block.mapped != nullptr);
+    result = usable ? vk.vkBindBufferMemory(context.device(), buffer, block.memory, block.offset)
+                    : VK_ERROR_MEMORY_MAP_FAILED;
+    if (result == VK_SUCCESS) {
+      to.buffer_ = buffer;
+      to.host_block_ = block;
+      return result;
+    }
+    if (block.memory != VK_NULL_HANDLE) host_.free(block);
+  }
+  vk.vkDestroyBuffer(context.device(), buffer, vk.callbacks);
   return result;
 }
 
@@ -358,6 +362,7 @@ void Memory::collect(Context& context) noexcept {
 }
 
 void Memory::reclaim(Context& context) {
+  context.instance().report(Severity::warning, "memory is short: what is kept for later is given back");
   {
     std::lock_guard lock(reclaimers_mutex_);
     for (Reclaimer* reclaimer : reclaimers_) reclaimer->reclaim();
@@ -399,9 +404,14 @@ Allocation::~Allocation() {
   } else {
     views_.clear();
     if (block_ != nullptr) vma::vmaDestroyBuffer(allocator_of(memory.allocator_), buffer_, block_of(block_));
+    const DeviceTable& vk = context_->vk();
     if (memory_ != VK_NULL_HANDLE) {
-      context_->vk().vkDestroyBuffer(context_->device(), buffer_, nullptr);
-      context_->vk().vkFreeMemory(context_->device(), memory_, nullptr);
+      vk.vkDestroyBuffer(context_->device(), buffer_, vk.callbacks);
+      vk.vkFreeMemory(context_->device(), memory_, vk.callbacks);
+    }
+    if (host_block_.memory != VK_NULL_HANDLE) {
+      vk.vkDestroyBuffer(context_->device(), buffer_, vk.callbacks);
+      memory.host_.free(host_block_);
     }
   }
   if (!counted_) return;
@@ -419,7 +429,7 @@ Result<VkBufferView> Allocation::view(std::uint64_t offset, std::uint64_t bytes)
   create.offset = offset_ + offset;
   create.range = bytes;
   VkBufferView view = VK_NULL_HANDLE;
-  const VkResult made = context_->vk().vkCreateBufferView(context_->device(), &create, nullptr, &view);
+  const VkResult made = context_->vk().vkCreateBufferView(context_->device(), &create, context_->vk().callbacks, &view);
   if (Error e = context_->check(made, "vkCreateBufferView")) return e;
   known = BufferView(context_->device(), context_->vk(), view);
   context_->set_name(VK_OBJECT_TYPE_BUFFER_VIEW, reinterpret_cast<std::uint64_t>(view), "brontes texels");

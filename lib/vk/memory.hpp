@@ -2,11 +2,13 @@
 #pragma once
 
 #include "vk/handle.hpp"
+#include "vk/host_reserve.hpp"
 #include "vk/loader.hpp"
 #include "vk/shelf.hpp"
 
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
+#include <brontes/vulkan.hpp>
 
 #include <array>
 #include <atomic>
@@ -80,7 +82,7 @@ class Allocation {
   /// Not a byte past bytes() may be written: the last vec4 is somebody else's, too.
   bool exact() const noexcept { return exact_; }
   /// A range of somebody else's VkBuffer.
-  bool borrowed() const noexcept { return block_ == nullptr && memory_ == VK_NULL_HANDLE; }
+  bool borrowed() const noexcept { return borrowed_; }
   /// What a SharedBlock lies in; null for others.
   VkDeviceMemory memory() const noexcept { return memory_; }
   const SharedBlock& shared() const noexcept { return shared_; }
@@ -108,7 +110,9 @@ class Allocation {
   Allocation() = default;
   Context* context_ = nullptr;
   VkBuffer buffer_ = VK_NULL_HANDLE;
-  void* block_ = nullptr;  // VmaAllocation; null where the buffer is somebody else's
+  void* block_ = nullptr;           // VmaAllocation; null where the memory is not the allocator's
+  vulkan::MemoryBlock host_block_;  // of the host's allocator, where it has a memory
+  bool borrowed_ = false;
   std::byte* mapped_ = nullptr;
   std::uint64_t offset_ = 0;
   std::uint64_t bytes_ = 0;
@@ -126,38 +130,6 @@ class Allocation {
   std::unique_ptr<Allocation> next;  // among those set aside
 };
 
-/// Host memory for the allocator, which takes a failure to get any for a bug. Each of its calls begins with some in
-/// reserve, which stands in where none is to be had meanwhile: a call then fails before it begins or not at all.
-class HostReserve {
- public:
-  HostReserve() = default;
-  ~HostReserve();
-  HostReserve(const HostReserve&) = delete;
-  HostReserve& operator=(const HostReserve&) = delete;
-
-  /// While it lives, what the allocator asks for on this thread may come out of the reserve. One at a time.
-  class Use {
-   public:
-    /// Throws std::bad_alloc when the reserve cannot be filled.
-    explicit Use(HostReserve& reserve);
-    ~Use();
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-
-   private:
-    std::unique_lock<std::mutex> lock_;
-  };
-
-  static void* allocate(std::size_t bytes) noexcept;
-  static void free(void* pointer) noexcept;
-
- private:
-  std::mutex mutex_;
-  std::array<void*, 12> blocks_{};  // more than one call takes
-  std::size_t block_bytes_ = 0;
-  std::size_t largest_ = 128 << 10;  // what was ever asked for; the allocator's own blocks grow by half
-};
-
 /// The allocator of one device.
 ///
 /// Thread-safety: any thread.
@@ -168,7 +140,8 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  Error open(const Context& context, bool staged, bool addresses);
+  /// Where `host` has functions, the memory of buffers comes from there.
+  Error open(const Context& context, vulkan::MemoryAllocator host, bool addresses);
   /// Destroys all that was set aside. Only when no work is in flight, or to leave everything alone from now on: then
   /// not even the allocator is destroyed.
   void close(bool abandon) noexcept;
@@ -209,6 +182,9 @@ class Memory {
   /// Destroys what was set aside and is not in use any more.
   void collect(Context& context) noexcept;
   void reclaim(Context& context);
+  /// Makes a buffer in memory of the host's allocator.
+  VkResult make_hosted(const Context& context, const VkBufferCreateInfo& buffer, std::uint32_t memory_type, bool mapped,
+                       Allocation& to);
   /// Whether so many bytes more are within the cap; then they count.
   bool take(std::uint64_t bytes) noexcept;
   Error over_cap(const char* name, std::uint64_t bytes) const;
@@ -217,6 +193,7 @@ class Memory {
   std::string what_is_left() const;
 
   HostReserve reserve_;
+  vulkan::MemoryAllocator host_;
   void* allocator_ = nullptr;  // VmaAllocator
   bool abandoned_ = false;
   bool mapped_ = false;

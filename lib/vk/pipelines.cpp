@@ -22,7 +22,8 @@ Error Pipelines::open(const std::vector<std::uint8_t>& payload) {
   create.initialDataSize = payload.size();
   create.pInitialData = payload.data();
   VkPipelineCache cache = VK_NULL_HANDLE;
-  const VkResult result = context_.vk().vkCreatePipelineCache(context_.device(), &create, nullptr, &cache);
+  const VkResult result =
+      context_.vk().vkCreatePipelineCache(context_.device(), &create, context_.vk().callbacks, &cache);
   if (Error e = context_.check(result, "vkCreatePipelineCache")) return e;
   cache_ = PipelineCache(context_.device(), context_.vk(), cache);
   return {};
@@ -34,8 +35,9 @@ Error Pipelines::merge(const std::vector<std::uint8_t>& payload) {
   create.initialDataSize = payload.size();
   create.pInitialData = payload.data();
   VkPipelineCache made = VK_NULL_HANDLE;
-  if (Error e = context_.check(context_.vk().vkCreatePipelineCache(context_.device(), &create, nullptr, &made),
-                               "vkCreatePipelineCache")) {
+  if (Error e = context_.check(
+          context_.vk().vkCreatePipelineCache(context_.device(), &create, context_.vk().callbacks, &made),
+          "vkCreatePipelineCache")) {
     return e;
   }
   const PipelineCache source(context_.device(), context_.vk(), made);
@@ -61,7 +63,7 @@ Error Pipelines::make_kernel(const kernels::Kernel& kernel, kernels::AccessMode 
   set_create.bindingCount = static_cast<std::uint32_t>(bindings.size());
   set_create.pBindings = bindings.data();
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
-  if (Error e = context_.check(vk.vkCreateDescriptorSetLayout(device, &set_create, nullptr, &set_layout),
+  if (Error e = context_.check(vk.vkCreateDescriptorSetLayout(device, &set_create, vk.callbacks, &set_layout),
                                "vkCreateDescriptorSetLayout")) {
     return e;
   }
@@ -74,7 +76,7 @@ Error Pipelines::make_kernel(const kernels::Kernel& kernel, kernels::AccessMode 
   layout_create.pushConstantRangeCount = kernel.push_bytes != 0 ? 1 : 0;
   layout_create.pPushConstantRanges = &push;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  if (Error e = context_.check(vk.vkCreatePipelineLayout(device, &layout_create, nullptr, &layout),
+  if (Error e = context_.check(vk.vkCreatePipelineLayout(device, &layout_create, vk.callbacks, &layout),
                                "vkCreatePipelineLayout")) {
     return e;
   }
@@ -100,8 +102,9 @@ Result<Pipeline> Pipelines::make_pipeline(const kernels::Kernel& kernel, const P
   module_create.codeSize = words.size() * sizeof(std::uint32_t);
   module_create.pCode = words.data();
   VkShaderModule module = VK_NULL_HANDLE;
-  if (Error e = context_.check(context_.vk().vkCreateShaderModule(context_.device(), &module_create, nullptr, &module),
-                               "vkCreateShaderModule")) {
+  if (Error e = context_.check(
+          context_.vk().vkCreateShaderModule(context_.device(), &module_create, context_.vk().callbacks, &module),
+          "vkCreateShaderModule")) {
     return e;
   }
   const ShaderModule owned_module(context_.device(), context_.vk(), module);
@@ -116,7 +119,8 @@ Result<Pipeline> Pipelines::make_pipeline(const kernels::Kernel& kernel, const P
   VkResult result = VK_SUCCESS;
   {
     const std::shared_lock lock(cache_mutex_);
-    result = context_.vk().vkCreateComputePipelines(context_.device(), cache_.get(), 1, &create, nullptr, &pipeline);
+    result = context_.vk().vkCreateComputePipelines(context_.device(), cache_.get(), 1, &create,
+                                                    context_.vk().callbacks, &pipeline);
   }
   if (Error e = context_.check(result, "vkCreateComputePipelines")) {
     e.message = std::string("kernel ") + kernel.name + ": " + e.message;

@@ -28,8 +28,9 @@ Error Queue::open(VkQueue queue, HostLock host) {
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo create{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
   VkSemaphore semaphore = VK_NULL_HANDLE;
-  if (Error e = context_.check(context_.vk().vkCreateSemaphore(context_.device(), &create, nullptr, &semaphore),
-                               "vkCreateSemaphore")) {
+  if (Error e = context_.check(
+          context_.vk().vkCreateSemaphore(context_.device(), &create, context_.vk().callbacks, &semaphore),
+          "vkCreateSemaphore")) {
     return e;
   }
   queue_ = queue;

@@ -60,8 +60,8 @@ Result<Commands> Recycler::take_commands() {
   VkCommandPoolCreateInfo create{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   create.queueFamilyIndex = context_.physical().queue_family;
   VkCommandPool made = VK_NULL_HANDLE;
-  if (Error e =
-          context_.check(vk.vkCreateCommandPool(context_.device(), &create, nullptr, &made), "vkCreateCommandPool")) {
+  if (Error e = context_.check(vk.vkCreateCommandPool(context_.device(), &create, vk.callbacks, &made),
+                               "vkCreateCommandPool")) {
     return e;
   }
   CommandPool pool(context_.device(), vk, made);
@@ -120,7 +120,7 @@ Result<Descriptors> Recycler::take_descriptors(const DescriptorNeeds& needs, std
   create.poolSizeCount = kinds;
   create.pPoolSizes = sizes;
   VkDescriptorPool made = VK_NULL_HANDLE;
-  if (Error e = context_.check(vk.vkCreateDescriptorPool(context_.device(), &create, nullptr, &made),
+  if (Error e = context_.check(vk.vkCreateDescriptorPool(context_.device(), &create, vk.callbacks, &made),
                                "vkCreateDescriptorPool")) {
     return e;
   }

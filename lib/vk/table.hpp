@@ -113,6 +113,7 @@ struct InstanceTable {
 };
 
 struct DeviceTable {
+  const VkAllocationCallbacks* callbacks = nullptr;  // for whatever is created and destroyed; null: the driver's own
   BRONTES_DEVICE_FUNCTIONS(BRONTES_MEMBER)
   BRONTES_DEVICE_EXTENSION_FUNCTIONS(BRONTES_MEMBER)
 };

@@ -42,7 +42,7 @@ DeviceOptions checked_options() {
   options.pipeline_cache.enabled = false;
   options.tuning.enabled = false;
   options.on_message = [](Severity severity, const std::string& text) {
-    if (severity == Severity::info) return;
+    if (severity == Severity::info || text.rfind("brontes: ", 0) == 0) return;  // the library's own
     Recorder& r = recorder();
     const std::lock_guard lock(r.mutex);
     r.messages.push_back(text);

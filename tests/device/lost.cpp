@@ -61,8 +61,14 @@ TEST_CASE_METHOD(DeviceTest, "once the device is lost, every call says so at onc
   for (const bool staged : {false, true}) {
     for (const char* discoverer : discoverers) {
       INFO(discoverer << ", " << (staged ? "staged" : "mapped") << " memory");
+      int said = 0;
       {
-        Everything all(staged_options(staged));
+        DeviceOptions options = staged_options(staged);
+        options.on_message = [&said, recorded = options.on_message](Severity severity, const std::string& text) {
+          if (severity == Severity::error && text.find("the device is lost") != std::string::npos) ++said;
+          recorded(severity, text);
+        };
+        Everything all(options);
         const Error error = lose(spy, all, discoverer);
         INFO(error.message);
         CHECK(error.code == Errc::device_lost);
@@ -81,6 +87,7 @@ TEST_CASE_METHOD(DeviceTest, "once the device is lost, every call says so at onc
         CHECK(all.record() == "");
         CHECK(all.pending->num_operations() == 1);
       }
+      CHECK(said == 1);
       CHECK(spy.alive() == "");
       check_device_works(open_device());
     }

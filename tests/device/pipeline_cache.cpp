@@ -40,6 +40,7 @@ class Scratch {
 
 struct Notes {
   std::vector<std::string> texts;
+  std::vector<Severity> severities;
 };
 
 DeviceOptions options_with(const std::string& path, Notes* notes = nullptr) {
@@ -48,7 +49,10 @@ DeviceOptions options_with(const std::string& path, Notes* notes = nullptr) {
   options.pipeline_cache.enabled = true;
   options.pipeline_cache.path = path;
   if (notes != nullptr) {
-    options.on_message = [notes](Severity, const std::string& text) { notes->texts.push_back(text); };
+    options.on_message = [notes](Severity severity, const std::string& text) {
+      notes->texts.push_back(text);
+      notes->severities.push_back(severity);
+    };
   }
   return options;
 }
@@ -150,6 +154,8 @@ TEST_CASE_METHOD(DeviceTest, "a truncated file is a cold start with a note, and 
       CHECK(device.pipeline_cache().bytes_loaded == 0);
       REQUIRE_FALSE(notes.texts.empty());
       CHECK(contains(notes.texts[0], path));
+      CHECK(contains(notes.texts[0], "brontes: "));
+      CHECK(notes.severities[0] == Severity::warning);
       if (length == 0) check_device_works(device);
       REQUIRE_OK(device.save_pipeline_cache());
     }

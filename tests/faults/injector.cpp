@@ -318,7 +318,7 @@ DeviceOptions world_options() {
     const std::lock_guard lock(messages().mutex);
     if (text.find("stays open") != std::string::npos) {
       ++messages().abandoned;
-    } else {
+    } else if (text.rfind("brontes: ", 0) != 0) {  // the library's own
       messages().validation.push_back(text);
     }
   };

@@ -211,8 +211,9 @@ BRONTES_API const char* brontes_device_type_name(brontes_device_type type);
 typedef int32_t brontes_severity;
 enum { BRONTES_SEVERITY_INFO = 0, BRONTES_SEVERITY_WARNING = 1, BRONTES_SEVERITY_ERROR = 2 };
 
-/** Receives validation messages and the library's own notes. May be called from any thread that uses the device, also
- *  while it is opened or destroyed; must not call back into the library. `text` is valid during the call. */
+/** Receives validation messages and the library's own, which begin with "brontes: ". May be called from any thread that
+ * uses the device, also while it is opened or destroyed; must not call back into the library. `text` is valid during
+ * the call. */
 typedef void (*brontes_message_callback)(void* user_data, brontes_severity severity, const char* text);
 
 typedef int32_t brontes_toggle;

@@ -11,6 +11,23 @@
 extern "C" {
 #endif
 
+/** What a block of device memory is wanted for. This struct may grow at its end. */
+typedef struct brontes_vulkan_memory_request {
+  VkBuffer buffer;                   /**< the buffer that will be bound to it */
+  VkMemoryRequirements requirements; /**< its size, alignment and memory types */
+  uint32_t memory_type;              /**< the one of these types that is wanted */
+  int32_t mapped;                    /**< the block's `mapped` must be set; the type is then host-coherent */
+  int32_t device_address;            /**< allocated with VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT */
+} brontes_vulkan_memory_request;
+
+/** A VkDeviceMemory of its own, or a part of one. */
+typedef struct brontes_vulkan_memory_block {
+  VkDeviceMemory memory;
+  VkDeviceSize offset;
+  void* mapped; /**< where the block begins, for the host; until it is freed */
+  void* user;   /**< whatever finds the block again when it is freed */
+} brontes_vulkan_memory_block;
+
 /** Vulkan objects of a device: those behind a brontes_device, or those to make one of. */
 typedef struct brontes_vulkan_device {
   size_t struct_size;
@@ -44,6 +61,16 @@ typedef struct brontes_vulkan_device {
   /** VkApplicationInfo::apiVersion of the instance, where you know it; 0: the library finds out as far as it can. */
   uint32_t api_version;
   uint32_t reserved; /**< 0 */
+  /** For the host memory that the driver takes for the library's Vulkan objects. Copied; what pUserData points to lives
+   *  as long as the handles. */
+  const VkAllocationCallbacks* allocation_callbacks;
+  /** Where the memory of the library's buffers comes from, if not from vkAllocateMemory; both or neither. May be called
+   *  on any thread that uses the device, several at once, and must not call the library. A VkResult below 0 is a
+   *  failure. vulkan::MemoryAllocator in <brontes/vulkan.hpp> has the rules in full. */
+  VkResult (*allocate_memory)(void* user_data, const brontes_vulkan_memory_request* wanted,
+                              brontes_vulkan_memory_block* block);
+  void (*free_memory)(void* user_data, const brontes_vulkan_memory_block* block);
+  void* memory_user_data;
 } brontes_vulkan_device;
 
 /* --- Features of a device of your own ---------------------------------------------------------------------------- */

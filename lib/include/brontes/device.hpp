@@ -25,9 +25,13 @@ enum class DeviceType : std::uint8_t { other, integrated_gpu, discrete_gpu, virt
 /// "discrete GPU", "CPU driver" and so on. Never null.
 BRONTES_API const char* to_string(DeviceType type) noexcept;
 
-enum class Severity : std::uint8_t { info, warning, error };
+enum class Severity : std::uint8_t {
+  info,     ///< nothing is wrong: why a cache is off, say
+  warning,  ///< something is lost or slower, and work goes on: a cache file was refused, memory is short
+  error,    ///< the device is lost; or a validation error, which is a bug
+};
 
-/// Receives validation messages and the library's own notes. May be called from any thread that
+/// Receives validation messages and the library's own, which begin with "brontes: ". May be called from any thread that
 /// uses the device, also during Device::open; must not call back into the library.
 using MessageCallback = std::function<void(Severity severity, const std::string& text)>;
 

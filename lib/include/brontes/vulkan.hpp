@@ -112,6 +112,53 @@ BRONTES_API Result<DeviceFeatures> recommended_features(PFN_vkGetInstanceProcAdd
 /// Thread-safety: any thread.
 BRONTES_API Error merge(const DeviceFeatures& wanted, VkPhysicalDeviceFeatures2& chain);
 
+/// What a block of device memory is wanted for.
+struct MemoryRequest {
+  /// The buffer that will be bound to it.
+  VkBuffer buffer = VK_NULL_HANDLE;
+  /// Its size, alignment and memory types. Offsets within the VkDeviceMemory keep the alignment.
+  VkMemoryRequirements requirements{};
+  /// The one of these types that Brontes wants.
+  std::uint32_t memory_type = 0;
+  /// The host will reach it: MemoryBlock::mapped must be set. The type is then host-coherent.
+  bool mapped = false;
+  /// Allocated with VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT.
+  bool device_address = false;
+};
+
+/// A block of device memory: a VkDeviceMemory of its own, or a part of one.
+struct MemoryBlock {
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  VkDeviceSize offset = 0;
+  /// Where the block begins, for the host. It stays mapped until the block is freed.
+  void* mapped = nullptr;
+  /// Whatever finds the block again when it is freed.
+  void* user = nullptr;
+};
+
+/// Where device memory comes from, if not from vkAllocateMemory: your own allocator. With a VmaAllocator, say:
+///
+///     external.memory.allocate = [vma](const MemoryRequest& wanted, MemoryBlock& block) {
+///       VmaAllocationCreateInfo how{};
+///       how.memoryTypeBits = 1u << wanted.memory_type;
+///       if (wanted.mapped) how.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT;
+///       VmaAllocation made;
+///       VmaAllocationInfo info;
+///       VkResult result = vmaAllocateMemory(vma, &wanted.requirements, &how, &made, &info);
+///       if (result == VK_SUCCESS) block = {info.deviceMemory, info.offset, info.pMappedData, made};
+///       return result;
+///     };
+///     external.memory.free = [vma](const MemoryBlock& block) { vmaFreeMemory(vma, VmaAllocation(block.user)); };
+///
+/// Both may be called on any thread that uses the Device, several at once, and free also after the Device is gone, as
+/// long as something made from it is alive. They must not throw, nor call the library. Any VkResult below 0 is a
+/// failure; where it says that memory is short Brontes gives back what it keeps for later and asks once more. Brontes
+/// frees each block once, after the work that uses it is done.
+struct MemoryAllocator {
+  std::function<VkResult(const MemoryRequest& wanted, MemoryBlock& block)> allocate;
+  std::function<void(const MemoryBlock& block)> free;
+};
+
 /// A device of your own for Brontes to run on. All handles must outlive the Device made from them
 /// and everything made from that.
 struct ExternalDevice {
@@ -142,6 +189,14 @@ struct ExternalDevice {
   /// Queue families, besides queue_family, whose queues use Brontes' buffers. Buffers are shared by all of them
   /// (VK_SHARING_MODE_CONCURRENT), so no ownership has to be transferred. Needed only during adopt().
   Span<const std::uint32_t> queue_families;
+  /// For the host memory that the driver takes for Brontes' Vulkan objects: passed to every call that creates or
+  /// destroys one. The struct is copied; what its pUserData points to lives as long as the handles. Brontes' own data
+  /// is in memory of operator new.
+  const VkAllocationCallbacks* allocation_callbacks = nullptr;
+  /// For the memory of Brontes' buffers; give both functions or neither. Memory that is exported or imported by file
+  /// descriptor or host pointer is not from here. Device::memory() then has blocks of your allocator in `used_bytes`,
+  /// not in `block_bytes`.
+  MemoryAllocator memory;
 };
 
 /// Opens a Device that runs on `external`. `options.select`, `allow_cpu` and `validation`
