@@ -97,4 +97,31 @@ TuningStatus Device::tuning() const {
   return value_or_empty([&] { return engine_->measurements().status(); });
 }
 
+Error Device::start_trace(const TraceOptions& options) const {
+  return guarded("start_trace", [&]() -> Error {
+    if (!engine_) return Error(Errc::invalid_argument, "start_trace: the Device has been moved from");
+    const vk::Context& context = *engine_->context();
+    if (Error e = context.usable()) return e;
+    if (context.trace().start(options.max_spans)) return {};
+    return Error(Errc::invalid_argument, "start_trace: the Device is being traced already");
+  });
+}
+
+Result<std::string> Device::stop_trace() const {
+  return guarded("stop_trace", [&]() -> Result<std::string> {
+    if (!engine_) return Error(Errc::invalid_argument, "stop_trace: the Device has been moved from");
+    vk::Context& context = *engine_->context();
+    if (context.abandoned()) return context.usable();
+    if (!context.trace().on()) return Error(Errc::invalid_argument, "stop_trace: there was no start_trace()");
+    // What is still under way belongs to the trace. On a device that was lost, its times are not known.
+    if (!context.lost()) {
+      if (Error e = context.queue().wait_all()) return e;
+    }
+    const char* const clock = context.timestamp_bits() == 0 ? "host only: the queue has no timestamps"
+                              : context.moment()            ? "calibrated timestamps"
+                                                            : "estimated: each run between its submit and its wait";
+    return context.trace().stop(context.info().name, clock);
+  });
+}
+
 }  // namespace brontes
