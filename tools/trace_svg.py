@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Draws a trace of Device::stop_trace() as SVG, for documents.
 
-Usage: trace_svg.py [--from CATEGORY] TRACE > PICTURE
+Usage: trace_svg.py [--run N] TRACE > PICTURE
 
-  --from CATEGORY  leaves out what lies before the first span of this category
+  --run N  begins with the submit of run N, counted from 0, and ends before the next one
 """
 import argparse
 import html
@@ -40,13 +40,20 @@ def rows_of(spans):
     return dict(sorted(tracks.items()))
 
 
-def draw(trace, first_category):
+def one_run(spans, run):
+    """From a submit up to the next."""
+    submits = [e["ts"] for e in spans if e["cat"] == "submit"] + [float("inf")]
+    return [e for e in spans if submits[run] <= e["ts"] < submits[run + 1]]
+
+
+def draw(trace, run):
     events = trace["traceEvents"]
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
     processes = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     spans = [e for e in events if e["ph"] == "X"]
-    begin = min(e["ts"] for e in spans if first_category in (None, e["cat"]))
-    spans = [e for e in spans if e["ts"] >= begin]
+    if run is not None:
+        spans = one_run(spans, run)
+    begin = min(e["ts"] for e in spans)
     end = max(e["ts"] + e["dur"] for e in spans)
     scale = (WIDTH - LEFT - 10) / (end - begin)
     tracks = rows_of(spans)
@@ -88,11 +95,11 @@ def draw(trace, first_category):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--from", dest="first")
+    parser.add_argument("--run", type=int)
     parser.add_argument("trace")
     arguments = parser.parse_args()
     with open(arguments.trace, encoding="utf-8") as file:
-        sys.stdout.writelines(draw(json.load(file), arguments.first))
+        sys.stdout.writelines(draw(json.load(file), arguments.run))
     return 0
 
 

@@ -66,7 +66,7 @@ TEST_CASE_METHOD(DeviceTest, "the shadow check follows fused chains, prologues, 
     const Tensor h = batch.gelu(batch.add(batch.matmul(x, w), b));
     const Tensor s = batch.softmax(batch.scale(h, 0.5f));
     const Tensor t = batch.exp(batch.slice(batch.permute(s, {1, 0}), {{3, 20}, {1, 9}}));
-    (void)batch.keep(batch.add(batch.sum(batch.square(h)), batch.mean(t)));
+    (void)batch.keep(batch.add(batch.sum(batch.square(h)), batch.mean(t, Axes())));
     (void)batch.concat({batch.sigmoid(h), batch.tanh(s)}, 0);
     (void)batch.layer_norm(batch.mul(h, s));
     const ShadowReport report = check(batch);
