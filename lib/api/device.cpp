@@ -1,7 +1,9 @@
 #include "api/access.hpp"
+#include "submit/ticks_of.hpp"
 
 #include <cstddef>
 #include <new>
+#include <optional>
 
 namespace brontes {
 
@@ -117,10 +119,16 @@ Result<std::string> Device::stop_trace() const {
     if (!context.lost()) {
       if (Error e = context.queue().wait_all()) return e;
     }
-    const char* const clock = context.timestamp_bits() == 0 ? "host only: the queue has no timestamps"
-                              : context.moment()            ? "calibrated timestamps"
-                                                            : "estimated: each run between its submit and its wait";
-    return context.trace().stop(context.info().name, clock);
+    context.trace().collect_all();
+    std::optional<double> offset;
+    const char* clock = context.timestamp_bits() == 0 ? "host only: the queue has no timestamps"
+                                                      : "estimated: every run lies between its submit and its wait";
+    if (const auto moment = context.moment(); moment && context.timestamp_bits() != 0) {
+      const std::uint64_t first = context.trace().known_first_tick().value_or(moment->ticks);
+      offset = moment->host - submit::ticks_of(context).apart(first, moment->ticks);
+      clock = "calibrated timestamps";
+    }
+    return context.trace().stop(context.info().name, clock, offset);
   });
 }
 

@@ -19,6 +19,13 @@ struct Ticks {
     return static_cast<double>((to - from) & mask) * nanoseconds;
   }
 
+  /// The same for timestamps in either order, less than half a turn apart: negative where `to` is earlier.
+  double apart(std::uint64_t from, std::uint64_t to) const noexcept {
+    const double forward = between(from, to);
+    const double backward = between(to, from);
+    return forward <= backward ? forward : -backward;
+  }
+
   /// Nanoseconds from the first to each, in order.
   std::vector<double> since_first(Span<const std::uint64_t> ticks) const {
     std::vector<double> times;

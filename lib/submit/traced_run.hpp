@@ -35,8 +35,6 @@ class TracedRun final : public trace::DeviceRun {
   void collect(trace::Recorder& recorder) override;
 
  private:
-  double begin_on_host(std::uint64_t first, double length, const trace::Recorder& recorder) const;
-
   const vk::Context& context_;
   encode::TimedRun run_;
   std::vector<Name> names_;

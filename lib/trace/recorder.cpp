@@ -65,6 +65,8 @@ bool Recorder::start(std::size_t most) {
   threads_.clear();
   pending_.clear();
   seen_.clear();
+  first_tick_.reset();
+  bounded_ = false;
   dropped_ = 0;
   most_ = most;
   start_ = now();
@@ -72,20 +74,44 @@ bool Recorder::start(std::size_t most) {
   return true;
 }
 
-std::string Recorder::stop(const std::string& device, const std::string& clock) {
+void Recorder::collect_all() {
   std::vector<std::shared_ptr<DeviceRun>> pending;
   {
     const std::lock_guard lock(mutex_);
-    if (!on()) return {};
     pending.swap(pending_);
   }
   for (const auto& run : pending) run->collect(*this);
+}
+
+std::string Recorder::stop(const std::string& device, const std::string& clock, std::optional<double> offset) {
   const std::lock_guard lock(mutex_);
+  if (!on()) return {};
   on_ = false;
-  std::string text = write(device, clock);
+  std::string text = write(device, clock, offset.value_or(estimated_offset()));
   events_ = {};
   return text;
 }
+
+std::uint64_t Recorder::first_tick(std::uint64_t tick) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!first_tick_) first_tick_ = tick;
+  return *first_tick_;
+}
+
+std::optional<std::uint64_t> Recorder::known_first_tick() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return first_tick_;
+}
+
+void Recorder::bound_offset(double least, double most) noexcept {
+  const std::lock_guard lock(mutex_);
+  least_offset_ = bounded_ ? std::max(least_offset_, least) : least;
+  most_offset_ = bounded_ ? std::min(most_offset_, most) : most;
+  bounded_ = true;
+}
+
+// One for all runs, so that they keep their order and their distances.
+double Recorder::estimated_offset() const noexcept { return (least_offset_ + most_offset_) / 2; }
 
 void Recorder::add(const char* category, const std::string& name, const std::string& kernel, double begin, double end,
                    bool device, std::uint64_t run) noexcept {
@@ -144,7 +170,12 @@ double Recorder::seen(std::uint64_t value) const noexcept {
   return at == seen_.end() ? now() : at->second;
 }
 
-std::string Recorder::write(const std::string& device, const std::string& clock) {
+std::string Recorder::write(const std::string& device, const std::string& clock, double offset) {
+  for (Event& e : events_) {
+    if (e.thread != 0) continue;
+    e.begin += offset;
+    e.end += offset;
+  }
   // What begins first comes first, and what contains others before them.
   std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;

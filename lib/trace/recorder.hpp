@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -40,14 +41,24 @@ class Recorder {
 
   /// False when it is on already. Spans past `most` are counted and not kept.
   bool start(std::size_t most);
-  /// The trace, as JSON; empty when it was not on. What is pending is collected first: it is done by now.
-  /// `device` is what the device's track is called, `clock` says how its times became those of the host.
-  std::string stop(const std::string& device, const std::string& clock);
+  /// Collects what is pending: it is done by now.
+  void collect_all();
+  /// The trace, as JSON; empty when it was not on. `device` is what the device's track is called. `offset` is what its
+  /// clock is behind the host's, if that is known; else it is estimated. `clock` says which.
+  std::string stop(const std::string& device, const std::string& clock, std::optional<double> offset);
 
   /// What a span is about: 0 for nothing, else a value of the queue's timeline.
   void add_host(Stage stage, const std::string& name, double begin, double end, std::uint64_t run) noexcept;
+  /// In nanoseconds of the device's clock, since its first tick of the trace.
   void add_device(const std::string& name, const std::string& kernel, double begin, double end,
                   std::uint64_t run) noexcept;
+  /// That tick: `tick` if none is known yet.
+  std::uint64_t first_tick(std::uint64_t tick) noexcept;
+  /// Nothing if the device did nothing.
+  std::optional<std::uint64_t> known_first_tick() const noexcept;
+  /// What the device's clock is behind the host's lies between these: a run began after its submit, and was over when
+  /// that was seen. The true offset is within the bounds of every run.
+  void bound_offset(double least, double most) noexcept;
 
   /// Kept until it is collected. False when nobody will: the recorder is off.
   bool expect(std::shared_ptr<DeviceRun> run) noexcept;
@@ -70,7 +81,8 @@ class Recorder {
   };
   void add(const char* category, const std::string& name, const std::string& kernel, double begin, double end,
            bool device, std::uint64_t run) noexcept;
-  std::string write(const std::string& device, const std::string& clock);
+  double estimated_offset() const noexcept;
+  std::string write(const std::string& device, const std::string& clock, double offset);
 
   std::atomic<bool> on_{false};
   mutable std::mutex mutex_;  // for all that follows
@@ -81,6 +93,10 @@ class Recorder {
   std::unordered_map<std::thread::id, std::uint32_t> threads_;
   std::vector<std::shared_ptr<DeviceRun>> pending_;
   std::vector<std::pair<std::uint64_t, double>> seen_;
+  std::optional<std::uint64_t> first_tick_;
+  double least_offset_ = 0;
+  double most_offset_ = 0;
+  bool bounded_ = false;
 };
 
 /// A span of the host's, from here to the end of the scope. Costs a load while the recorder is off.

@@ -43,6 +43,14 @@ TEST_CASE("a counter that turns over between two timestamps still gives the time
   CHECK(ticks.since_first({}).empty());
 }
 
+TEST_CASE("timestamps in either order are so far apart, also where the counter turns over", "[profile]") {
+  const profile::Ticks ticks{2, 20};
+  CHECK(ticks.apart(100, 103) == 6);
+  CHECK(ticks.apart(103, 100) == -6);
+  CHECK(ticks.apart((1u << 20) - 1, 1) == 4);
+  CHECK(ticks.apart(1, (1u << 20) - 1) == -4);
+}
+
 TEST_CASE("all 64 bits of a counter count where there are so many", "[profile]") {
   const profile::Ticks ticks{1, 64};
   CHECK(ticks.between(~std::uint64_t{0}, 1) == 2);

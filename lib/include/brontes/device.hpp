@@ -203,8 +203,8 @@ class BRONTES_API Device {
   Error start_trace(const TraceOptions& options = {}) const;
   /// Waits for work in flight and gives what was recorded since start_trace(), as JSON in the Trace Event Format that
   /// Perfetto and chrome://tracing open; docs/profiling.md describes it. Host and device are on one clock:
-  /// by VK_EXT_calibrated_timestamps where the device has it, otherwise each run is put in the middle of the time
-  /// between its submit and its end as the host saw it. Errc::invalid_argument without start_trace().
+  /// by VK_EXT_calibrated_timestamps where the device has it, otherwise by an estimate that has every run between its
+  /// submit and the end of the wait that saw it done. Errc::invalid_argument without start_trace().
   Result<std::string> stop_trace() const;
 
   /// Which measurements of tune_matmul() are used.
