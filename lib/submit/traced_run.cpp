@@ -6,7 +6,7 @@
 
 namespace brontes::submit {
 
-TracedRun::TracedRun(const vk::Context& context, encode::TimedRun run, std::vector<Name> names)
+TracedRun::TracedRun(vk::Context& context, encode::TimedRun run, std::vector<Name> names)
     : context_(context), run_(std::move(run)), names_(std::move(names)) {}
 
 void TracedRun::submitted(std::uint64_t value, double when) noexcept {
@@ -17,6 +17,8 @@ void TracedRun::submitted(std::uint64_t value, double when) noexcept {
 }
 
 void TracedRun::collect(trace::Recorder& recorder) {
+  // Submitted by another thread while the trace ended: nobody has waited for it, and it stays in use.
+  if (!context_.queue().reached(value_)) return;
   const std::vector<encode::Marks::Mark>& marks = run_.marks.all;
   const auto ticks = run_.marks.timestamps->read(marks.size());
   // A run that was lost with its device has no times.

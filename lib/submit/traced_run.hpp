@@ -22,7 +22,7 @@ class TracedRun final : public trace::DeviceRun {
     std::string kernel;  // empty for copies
   };
   /// Names by mark.
-  TracedRun(const vk::Context& context, encode::TimedRun run, std::vector<Name> names);
+  TracedRun(vk::Context& context, encode::TimedRun run, std::vector<Name> names);
 
   const encode::CommandBuffers& commands() const noexcept { return run_; }
   bool idle() const noexcept { return !pending_.load(std::memory_order_acquire); }
@@ -35,7 +35,7 @@ class TracedRun final : public trace::DeviceRun {
   void collect(trace::Recorder& recorder) override;
 
  private:
-  const vk::Context& context_;
+  vk::Context& context_;
   encode::TimedRun run_;
   std::vector<Name> names_;
   std::atomic<bool> pending_{false};
