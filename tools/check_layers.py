@@ -27,18 +27,22 @@ ROOMS: Dict[str, Room] = {
     "include": Room("", vulkan=True),  # the public headers; only those of Vulkan use it
     "kernels": Room(""),
     "util": Room(""),
+    "reference": Room(""),
     "files": Room("util"),
+    "trace": Room("util"),
     "spirv": Room("kernels util"),
     "weights": Room("util"),
     "record": Room("kernels util"),
     "plan": Room("kernels util record"),
-    "ops": Room("kernels util spirv weights record plan"),
-    "vk": Room("kernels util files spirv", vulkan=True),
+    "ops": Room("kernels util reference spirv weights record plan"),
+    "shadow": Room("kernels util reference record plan"),
+    "profile": Room("kernels util record plan"),
+    "vk": Room("kernels util files trace spirv", vulkan=True),
     "encode": Room("kernels util record plan vk", vulkan=True),
-    "submit": Room("kernels util record plan vk encode", vulkan=True),
+    "submit": Room("kernels util trace record plan profile vk encode", vulkan=True),
     "engine": Room("kernels util files record plan ops vk", vulkan=True),
     "tune": Room("kernels util record plan ops vk encode submit engine", vulkan=True),
-    "api": Room("kernels util spirv weights record plan ops vk encode submit engine tune", vulkan=True),
+    "api": Room("kernels util reference trace spirv weights record plan ops shadow profile vk encode submit engine tune", vulkan=True),
     "capi": Room("kernels", vulkan=True),  # over the public headers
 }
 

@@ -98,7 +98,11 @@ struct Batch::State {
   static Tensor record(State* state, const char* op, Call call) {
     if (state == nullptr) return {};
     try {
-      if (state->context || state->detached) return call(*state);
+      if (state->context) {
+        const trace::Span span(state->context->trace(), trace::Stage::record, op);
+        return call(*state);
+      }
+      if (state->detached) return call(*state);
       state->fail(state->check_device(op));
     } catch (const std::bad_alloc&) {
       state->fail(no_host_memory(op));
@@ -252,6 +256,7 @@ struct Batch::State {
 };
 
 Result<plan::Plan> Batch::State::plan(bool to_run) const {
+  const trace::Span span(context->trace(), trace::Stage::plan, "plan");
   plan::PlanOptions planning;
   planning.keep_all = options.keep_all;
   planning.keep_marked_only = options.keep_marked_only;
@@ -281,7 +286,7 @@ Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use,
     if (context->queue().reached(given->last_use)) shared.arena = given;
   }
   std::vector<std::string> labels;
-  if (context->labels()) labels = plan::labels(*planned, graph);
+  if (context->labels() || context->trace().on()) labels = plan::labels(*planned, graph);
   auto program = submit::Program::create(context, std::move(*planned), resources, use, shared, std::move(labels));
   if (!program) return program.error();
   const auto& places = (*program)->plan().uploads;

@@ -1,7 +1,9 @@
 #include "api/access.hpp"
+#include "submit/ticks_of.hpp"
 
 #include <cstddef>
 #include <new>
+#include <optional>
 
 namespace brontes {
 
@@ -95,6 +97,39 @@ TuningStatus Device::tuning() const {
   // A thread of the parent may have held the lock when the process forked.
   if (!engine_ || engine_->context()->abandoned()) return {};
   return value_or_empty([&] { return engine_->measurements().status(); });
+}
+
+Error Device::start_trace(const TraceOptions& options) const {
+  return guarded("start_trace", [&]() -> Error {
+    if (!engine_) return Error(Errc::invalid_argument, "start_trace: the Device has been moved from");
+    const vk::Context& context = *engine_->context();
+    if (Error e = context.usable()) return e;
+    if (context.trace().start(options.max_spans)) return {};
+    return Error(Errc::invalid_argument, "start_trace: the Device is being traced already");
+  });
+}
+
+Result<std::string> Device::stop_trace() const {
+  return guarded("stop_trace", [&]() -> Result<std::string> {
+    if (!engine_) return Error(Errc::invalid_argument, "stop_trace: the Device has been moved from");
+    vk::Context& context = *engine_->context();
+    if (context.abandoned()) return context.usable();
+    if (!context.trace().on()) return Error(Errc::invalid_argument, "stop_trace: there was no start_trace()");
+    // What is still under way belongs to the trace. On a device that was lost, its times are not known.
+    if (!context.lost()) {
+      if (Error e = context.queue().wait_all()) return e;
+    }
+    context.trace().collect_all();
+    std::optional<double> offset;
+    const char* clock = context.timestamp_bits() == 0 ? "host only: the queue has no timestamps"
+                                                      : "estimated: every run lies between its submit and its wait";
+    if (const auto moment = context.moment(); moment && context.timestamp_bits() != 0) {
+      const std::uint64_t first = context.trace().known_first_tick().value_or(moment->ticks);
+      offset = moment->host - submit::ticks_of(context).apart(first, moment->ticks);
+      clock = "calibrated timestamps";
+    }
+    return context.trace().stop(context.info().name, clock, offset);
+  });
 }
 
 }  // namespace brontes

@@ -1,5 +1,6 @@
 #include "api/program.hpp"
 
+#include "plan/labels.hpp"
 #include "submit/transfer.hpp"
 
 #include <algorithm>
@@ -81,6 +82,7 @@ Result<Submission> Program::State::submit(const vk::Dependencies& dependencies, 
   if (of != nullptr && of != context.get()) {
     return Error(Errc::invalid_argument, "submit: the submission to wait for is of another device");
   }
+  if (context->trace().on() && !program->has_labels()) program->set_labels(plan::labels(program->plan(), graph));
   auto value = program->submit(dependencies);
   if (!value) return value.error();
   ran = true;

@@ -25,6 +25,8 @@ struct Program::State {
   Error rebind(const Tensor& x, const Buffer& buffer);
   /// `of`: whose timeline the dependencies are on; null where they are on none.
   Result<Submission> submit(const vk::Dependencies& dependencies, const vk::Context* of);
+  Result<Profile> profile(const ProfileOptions& options);
+  Result<ShadowReport> shadow_check(const ShadowOptions& options);
   template <class T>
   Error read(const Tensor& x, Span<T> out) const;
 };

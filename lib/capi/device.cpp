@@ -22,6 +22,7 @@ Error simulated(const char* call, const brontes_simulated_limits* given, Simulat
   to.no_subgroup_operations = limits.no_subgroup_operations != 0;
   to.no_float_controls = limits.no_float_controls != 0;
   to.staged_memory = limits.staged_memory != 0;
+  to.no_timestamps = limits.no_timestamps != 0;
   return {};
 }
 
@@ -172,6 +173,27 @@ brontes_status brontes_device_save_pipeline_cache(const brontes_device* device, 
   return guarded(call, error, [&]() -> Error {
     if (Error e = check(call, device, "device")) return e;
     return device->device.save_pipeline_cache();
+  });
+}
+
+brontes_status brontes_device_start_trace(const brontes_device* device, size_t max_spans, brontes_error* error) {
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
+    if (Error e = check(call, device, "device")) return e;
+    TraceOptions options;
+    if (max_spans != 0) options.max_spans = max_spans;
+    return device->device.start_trace(options);
+  });
+}
+
+brontes_status brontes_device_stop_trace(const brontes_device* device, char** trace, brontes_error* error) {
+  const char* const call = __func__;
+  return make(call, trace, error, [&](char*& out) -> Error {
+    if (Error e = check(call, device, "device")) return e;
+    const auto text = device->device.stop_trace();
+    if (!text) return text.error();
+    out = copy_text(*text);
+    return {};
   });
 }
 

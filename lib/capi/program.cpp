@@ -130,6 +130,56 @@ brontes_status brontes_program_dump(const brontes_program* program, brontes_dump
   });
 }
 
+namespace {
+
+// Profiles and the like have no graph to draw.
+Error text_or_json(const char* call, brontes_dump_format format, DumpFormat& to) {
+  if (Error e = set(to, format, call, "brontes_dump_format")) return e;
+  return to == DumpFormat::dot ? invalid(call, "BRONTES_DUMP_DOT; expected text or JSON") : Error();
+}
+
+}  // namespace
+
+brontes_status brontes_program_profile(brontes_program* program, const brontes_profile_options* options,
+                                       brontes_dump_format format, char** text, brontes_error* error) {
+  const char* const call = __func__;
+  return make(call, text, error, [&](char*& out) -> Error {
+    if (Error e = check(call, program, "program")) return e;
+    brontes_profile_options given;
+    if (Error e = BRONTES_STRUCT(call, brontes_profile_options, options, given)) return e;
+    DumpFormat as{};
+    if (Error e = text_or_json(call, format, as)) return e;
+    ProfileOptions wanted;
+    if (given.runs != 0) wanted.runs = given.runs;
+    wanted.limits = {given.max_flops, given.max_bytes};
+    auto profile = program->program.profile(wanted);
+    if (!profile) return profile.error();
+    const Profile shown = given.merged != 0 ? profile->merged() : std::move(*profile);
+    const std::string printed = as == DumpFormat::json ? shown.json() : shown.text();
+    if (printed.empty()) return no_host_memory(call);
+    out = copy_text(printed);
+    return {};
+  });
+}
+
+brontes_status brontes_program_shadow_check(brontes_program* program, uint32_t every, brontes_dump_format format,
+                                            int* ok, char** text, brontes_error* error) {
+  if (text != nullptr) *text = nullptr;
+  const char* const call = __func__;
+  return guarded(call, error, [&]() -> Error {
+    if (Error e = check(call, program, "program")) return e;
+    DumpFormat as{};
+    if (Error e = text_or_json(call, format, as)) return e;
+    ShadowOptions options;
+    options.every = every;
+    const auto report = program->program.shadow_check(options);
+    if (!report) return report.error();
+    if (text != nullptr) *text = copy_text(as == DumpFormat::json ? report->json() : report->text());
+    if (ok != nullptr) *ok = report->ok ? 1 : 0;
+    return {};
+  });
+}
+
 void brontes_submission_destroy(brontes_submission* submission) { destroy(submission); }
 
 int brontes_submission_ready(const brontes_submission* submission) {

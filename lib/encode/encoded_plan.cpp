@@ -5,6 +5,54 @@
 #include <utility>
 
 namespace brontes::encode {
+namespace {
+
+Error write_parts(vk::Context& context, const plan::Plan& plan, const Memories& memories, Use use,
+                  const Bindings& bindings, Marks* marks, CommandBuffers& out) {
+  BatchStats& per_run = out.per_run;
+  for (std::size_t part = 0; part < plan.submits.size(); ++part) {
+    auto slot = context.recycler().take_commands();
+    if (!slot) return slot.error();
+    out.commands.push_back(std::move(*slot));
+    out.buffers.push_back(out.commands.back()->buffer);
+    const plan::DispatchRange range = plan.submits[part];
+    Encoder encoder(context, out.buffers.back());
+    auto boundary = [&](Stage before, Stage after) {
+      encoder.barrier(before, after);
+      ++per_run.boundary_barriers;
+    };
+    auto mark = [&](Marks::What what) {
+      if (marks != nullptr) marks->add(out.buffers.back(), what);
+    };
+    if (Error e = encoder.begin(use)) return e;
+    if (marks != nullptr && part == 0) marks->timestamps->reset(out.buffers.back());
+    // Whatever ran before may still use the arena or the resources: earlier parts, earlier runs.
+    boundary(Stage::all, Stage::all);
+    mark(Marks::What::begin);
+    if (part == 0 && memories.staging != nullptr) {
+      encoder.copy(*memories.staging, 0, *memories.arena, 0, plan.upload_bytes);
+      ++per_run.copy_commands;
+      mark(Marks::What::upload);
+      boundary(Stage::transfer, Stage::all);
+    }
+    per_run.barriers += encoder.dispatches(plan, range, bindings, memories.labels, marks);
+    per_run.dispatches += range.end - range.begin;
+    if (part + 1 == plan.submits.size()) {
+      if (memories.readback != nullptr) {
+        boundary(Stage::compute, Stage::transfer);
+        encoder.copy(*memories.arena, plan.readback_begin, *memories.readback, 0, plan.readback_bytes());
+        ++per_run.copy_commands;
+        mark(Marks::What::readback);
+      }
+      boundary(Stage::all, Stage::host);
+    }
+    if (Error e = encoder.end()) return e;
+    ++per_run.submits;
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, const Memories& memories, Use use,
                                 BatchStats& cost) {
@@ -22,38 +70,27 @@ Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, co
   if (!bindings) return bindings.error();
   out.bindings = std::move(*bindings);
 
-  for (std::size_t part = 0; part < plan.submits.size(); ++part) {
-    auto slot = context.recycler().take_commands();
-    if (!slot) return slot.error();
-    out.commands.push_back(std::move(*slot));
-    out.buffers.push_back(out.commands.back()->buffer);
-    const plan::DispatchRange range = plan.submits[part];
-    Encoder encoder(context, out.buffers.back());
-    auto boundary = [&](Stage before, Stage after) {
-      encoder.barrier(before, after);
-      ++per_run.boundary_barriers;
-    };
-    if (Error e = encoder.begin(use)) return e;
-    // Whatever ran before may still use the arena or the resources: earlier parts, earlier runs.
-    boundary(Stage::all, Stage::all);
-    if (part == 0 && memories.staging != nullptr) {
-      encoder.copy(*memories.staging, 0, *memories.arena, 0, plan.upload_bytes);
-      ++per_run.copy_commands;
-      boundary(Stage::transfer, Stage::all);
-    }
-    per_run.barriers += encoder.dispatches(plan, range, out.bindings, memories.labels);
-    per_run.dispatches += range.end - range.begin;
-    if (part + 1 == plan.submits.size()) {
-      if (memories.readback != nullptr) {
-        boundary(Stage::compute, Stage::transfer);
-        encoder.copy(*memories.arena, plan.readback_begin, *memories.readback, 0, plan.readback_bytes());
-        ++per_run.copy_commands;
-      }
-      boundary(Stage::all, Stage::host);
-    }
-    if (Error e = encoder.end()) return e;
-    ++per_run.submits;
-  }
+  if (Error e = write_parts(context, plan, memories, use, out.bindings, nullptr, out)) return e;
+  return out;
+}
+
+Result<CommandBuffers> encode_parts(vk::Context& context, const plan::Plan& plan, const Memories& memories,
+                                    const EncodedPlan& encoded) {
+  CommandBuffers out;
+  if (encoded.buffers.empty()) return out;
+  if (Error e = write_parts(context, plan, memories, Use::often, encoded.bindings, nullptr, out)) return e;
+  return out;
+}
+
+Result<TimedRun> encode_timed(vk::Context& context, const plan::Plan& plan, const Memories& memories,
+                              const EncodedPlan& encoded) {
+  // A beginning per part, the two copies, and the dispatches.
+  const std::size_t count = plan.submits.size() + 2 + plan.dispatches.size();
+  auto timestamps = context.recycler().take_timestamps(static_cast<std::uint32_t>(count));
+  if (!timestamps) return timestamps.error();
+  TimedRun out(std::move(*timestamps));
+  if (encoded.buffers.empty()) return out;
+  if (Error e = write_parts(context, plan, memories, Use::often, encoded.bindings, &out.marks, out)) return e;
   return out;
 }
 

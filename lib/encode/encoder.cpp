@@ -242,7 +242,7 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
 }
 
 std::uint64_t Encoder::dispatches(const plan::Plan& plan, plan::DispatchRange range, const Bindings& bindings,
-                                  Span<const std::string> labels) {
+                                  Span<const std::string> labels, Marks* marks) {
   const vk::DeviceTable& vk = context_.vk();
   std::uint64_t barriers = 0;
   auto next_barrier = std::lower_bound(plan.barriers.begin(), plan.barriers.end(), range.begin,
@@ -271,6 +271,7 @@ std::uint64_t Encoder::dispatches(const plan::Plan& plan, plan::DispatchRange ra
     }
     vk.vkCmdDispatch(commands_, d.groups[0], d.groups[1], d.groups[2]);
     if (!labels.empty()) end_label();
+    if (marks != nullptr) marks->add(commands_, Marks::What::dispatch, i);
   }
   return barriers;
 }

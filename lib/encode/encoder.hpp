@@ -34,6 +34,28 @@ struct Memories {
   Span<const std::string> labels;            // by dispatch, or none
 };
 
+/// Timestamps of a run, in the order they are written. The time from one to the next is that of what the latter names.
+struct Marks {
+  enum class What : std::uint8_t {
+    begin,  // of a part: the time before it is nobody's
+    upload,
+    dispatch,
+    readback,
+  };
+  struct Mark {
+    What what;
+    std::uint32_t dispatch = 0;
+  };
+
+  vk::Timestamps timestamps;
+  std::vector<Mark> all;
+
+  void add(VkCommandBuffer commands, What what, std::uint32_t dispatch = 0) {
+    timestamps->write(commands, static_cast<std::uint32_t>(all.size()));
+    all.push_back({what, dispatch});
+  }
+};
+
 /// The pipelines and descriptor sets of a plan's dispatches, in their order.
 class Bindings {
  public:
@@ -71,9 +93,9 @@ class Encoder {
   void zero(const vk::Allocation& memory);
 
   /// Dispatches of the plan with the barriers between them: the only dispatch loop in the library.
-  /// The number of barriers.
+  /// The number of barriers. A mark follows each dispatch, if `marks` are given.
   std::uint64_t dispatches(const plan::Plan& plan, plan::DispatchRange range, const Bindings& bindings,
-                           Span<const std::string> labels = {});
+                           Span<const std::string> labels = {}, Marks* marks = nullptr);
 
  private:
   const vk::Context& context_;

@@ -4,6 +4,7 @@
 #include "plan/params.hpp"
 #include "plan/plan.hpp"
 #include "record/view.hpp"
+#include "reference/reference.hpp"
 
 #include <algorithm>
 #include <array>
@@ -142,8 +143,19 @@ Error lower(plan::Lowering& to, std::uint32_t group) {
   return {};
 }
 
-const record::Op concat_op{
-    .name = "concat", .fields = fields, .infer = infer, .lower = lower, .types = ~0u, .moves = moves};
+reference::Expected expected(const record::Graph& graph, const record::Node& node,
+                             Span<const reference::Values> inputs) {
+  const RowShape shape = row_shape(graph.value(node.output).shape, node.attributes.as<ConcatAttributes>().axis);
+  return reference::concat(inputs, shape.outer);
+}
+
+const record::Op concat_op{.name = "concat",
+                           .fields = fields,
+                           .infer = infer,
+                           .lower = lower,
+                           .types = ~0u,
+                           .moves = moves,
+                           .reference = expected};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Cumulative sums.
 #include "ops/catalogue.hpp"
 #include "ops/row.hpp"
+#include "reference/reference.hpp"
 
 namespace brontes::ops {
 namespace {
@@ -31,12 +32,19 @@ Error lower(plan::Lowering& to, std::uint32_t index) {
                    [](const plan::Lowering&, std::uint32_t, RowStage, plan::Dispatch&, kernels::RowParams&) {});
 }
 
+reference::Expected expected(const record::Graph& graph, const record::Node& node,
+                             Span<const reference::Values> inputs) {
+  const auto axis = static_cast<std::size_t>(node.attributes.as<CumsumAttributes>().axis);
+  return reference::cumsum(inputs[0], graph.value(node.output).shape, axis);
+}
+
 const record::Op cumsum_op{.name = "cumsum",
                            .fields = fields,
                            .infer = infer,
                            .lower = lower,
                            .takes_epilogue = [](const record::Node&) { return true; },
-                           .takes_prologue = true};
+                           .takes_prologue = true,
+                           .reference = expected};
 
 }  // namespace
 

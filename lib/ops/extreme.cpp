@@ -6,6 +6,7 @@
 #include "ops/row.hpp"
 #include "plan/params.hpp"
 #include "plan/plan.hpp"
+#include "reference/reference.hpp"
 
 #include <algorithm>
 #include <array>
@@ -144,6 +145,13 @@ Error lower(plan::Lowering& to, std::uint32_t group) {
 }
 
 template <bool smallest>
+reference::Expected expected(const record::Graph& graph, const record::Node& node,
+                             Span<const reference::Values> inputs) {
+  const auto axis = static_cast<std::size_t>(node.attributes.as<ExtremeAttributes>().axis);
+  return reference::extreme(inputs[0], graph.value(graph.inputs(node)[0]).shape, axis, smallest);
+}
+
+template <bool smallest>
 constexpr record::Op entry() {
   return {.name = smallest ? "argmin" : "argmax",
           .fields = fields,
@@ -151,7 +159,8 @@ constexpr record::Op entry() {
           .lower = lower<smallest>,
           .types = 1,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .takes_prologue = true};
+          .takes_prologue = true,
+          .reference = expected<smallest>};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

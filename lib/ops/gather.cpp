@@ -3,6 +3,7 @@
 #include "ops/rows_of.hpp"
 #include "plan/params.hpp"
 #include "plan/plan.hpp"
+#include "reference/reference.hpp"
 
 #include <algorithm>
 #include <string>
@@ -70,10 +71,18 @@ Error lower(plan::Lowering& to, std::uint32_t group) {
   return to.emit(dispatch, params.groups);
 }
 
-const record::Op gather_op{
-    .name = "gather", .infer = infer, .lower = lower, .types = 3, .takes_epilogue = [](const record::Node&) {
-      return true;
-    }};
+reference::Expected expected(const record::Graph& graph, const record::Node& node,
+                             Span<const reference::Values> inputs) {
+  const record::Value& table = graph.value(graph.inputs(node)[0]);
+  return reference::gather(inputs[0], table.shape, table.dtype, inputs[1]);
+}
+
+const record::Op gather_op{.name = "gather",
+                           .infer = infer,
+                           .lower = lower,
+                           .types = 3,
+                           .takes_epilogue = [](const record::Node&) { return true; },
+                           .reference = expected};
 
 }  // namespace
 

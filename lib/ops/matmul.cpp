@@ -6,6 +6,7 @@
 #include "plan/plan.hpp"
 #include "record/shape.hpp"
 #include "record/view.hpp"
+#include "reference/reference.hpp"
 #include "weights/device_layout.hpp"
 
 #include <algorithm>
@@ -253,6 +254,7 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
     combine.alpha = last ? op.alpha : 1.0f;
     params.groups = static_cast<std::uint32_t>(selected->groups * slices);
     dispatch.work = rows * part.count * params.k_count;
+    dispatch.multiply_adds = dispatch.work;
     if (!sliced) {
       dispatch.set(kernels::matmul_naive::accumulate, k_begin == 0 ? 0 : 1);
       dispatch.bind(Binding::c, c);
@@ -349,6 +351,20 @@ constexpr Field fields[] = {
     {"block4", Field::Type::u32, Field::Text::hidden, offsetof(MatmulAttributes, batch.blocks) + 16},
 };
 
+// Without a batch the sizes count: leading dims of A are rows.
+reference::Expected expected(const record::Graph& graph, const record::Node& node,
+                             Span<const reference::Values> inputs) {
+  const auto op = node.attributes.as<MatmulAttributes>();
+  const bool single = op.batch.pattern == 0;
+  const Span<const record::ValueId> operands = graph.inputs(node);
+  const Shape a = single ? Shape(op.m, op.k) : graph.value(operands[0]).shape;
+  const Shape flat = op.layout == Layout::nk ? Shape(op.n, op.k) : Shape(op.k, op.n);
+  reference::Expected y = reference::matmul(inputs[0], a, inputs[1], single ? flat : graph.value(operands[1]).shape,
+                                            op.layout, double{op.alpha});
+  for (double& allowed : y.allowed) allowed *= reference::matmul_bound(op.k, false);
+  return y;
+}
+
 }  // namespace
 
 const record::Op matmul_op{
@@ -358,7 +374,8 @@ const record::Op matmul_op{
     .lower = lower,
     .weights = 2,
     // Without k it becomes a fill.
-    .takes_epilogue = [](const record::Node& node) { return node.attributes.as<MatmulAttributes>().k != 0; }};
+    .takes_epilogue = [](const record::Node& node) { return node.attributes.as<MatmulAttributes>().k != 0; },
+    .reference = expected};
 
 Result<record::ValueId> matmul(record::Graph& graph, record::ValueId a, record::ValueId b,
                                const MatmulOptions& options) {

@@ -1,6 +1,7 @@
 // layer_norm and rms_norm, over the last dim.
 #include "ops/catalogue.hpp"
 #include "ops/row.hpp"
+#include "reference/reference.hpp"
 
 #include <array>
 #include <string>
@@ -60,13 +61,23 @@ Error lower(plan::Lowering& to, std::uint32_t index) {
 }
 
 template <bool rms>
+reference::Expected expected(const record::Graph& graph, const record::Node& node,
+                             Span<const reference::Values> inputs) {
+  const reference::Values none;
+  return reference::norm(inputs[0], graph.value(node.output).shape, inputs.size() > 1 ? inputs[1] : none,
+                         inputs.size() > 2 ? inputs[2] : none, double{node.attributes.as<NormAttributes>().epsilon},
+                         rms);
+}
+
+template <bool rms>
 constexpr record::Op entry() {
   return {.name = rms ? "rms_norm" : "layer_norm",
           .fields = fields,
           .infer = infer<rms>,
           .lower = lower<rms>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .takes_prologue = true};
+          .takes_prologue = true,
+          .reference = expected<rms>};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

@@ -3,6 +3,7 @@
 
 #include "ops/catalogue.hpp"
 #include "plan/plan.hpp"
+#include "reference/reference.hpp"
 
 #include <algorithm>
 #include <array>
@@ -123,12 +124,18 @@ Error lower(Lowering& to, std::uint32_t index) {
 }
 
 template <ReduceOp op>
+reference::Expected expected(const Graph&, const record::Node&, Span<const reference::Values> inputs) {
+  return reference::reduce(name(op), inputs[0], inputs[inputs.size() - 1]);
+}
+
+template <ReduceOp op>
 constexpr record::Op entry() {
   return {.name = names[static_cast<std::size_t>(op)],
           .infer = infer<op>,
           .lower = lower<op>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .takes_prologue = true};
+          .takes_prologue = true,
+          .reference = expected<op>};
 }
 constexpr std::array ops = {entry<ReduceOp::sum>(), entry<ReduceOp::dot>(), entry<ReduceOp::max>(),
                             entry<ReduceOp::min>()};

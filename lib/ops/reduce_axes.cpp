@@ -9,6 +9,7 @@
 
 #include "ops/catalogue.hpp"
 #include "plan/plan.hpp"
+#include "reference/reference.hpp"
 
 #include <algorithm>
 #include <array>
@@ -355,13 +356,20 @@ Error lower(Lowering& to, std::uint32_t index) {
 }
 
 template <Kind kind>
+reference::Expected expected(const Graph& graph, const record::Node& node, Span<const reference::Values> inputs) {
+  return reference::reduce_axes(names[static_cast<std::size_t>(kind)], inputs[0],
+                                graph.value(graph.inputs(node)[0]).shape, node.attributes.as<AxesAttributes>().axes);
+}
+
+template <Kind kind>
 constexpr record::Op entry() {
   return {.name = names[static_cast<std::size_t>(kind)],
           .fields = fields,
           .infer = infer<kind>,
           .lower = lower<kind>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .takes_prologue = true};
+          .takes_prologue = true,
+          .reference = expected<kind>};
 }
 constexpr std::array ops = {entry<Kind::sum>(),     entry<Kind::mean>(),    entry<Kind::prod>(),
                             entry<Kind::max>(),     entry<Kind::min>(),     entry<Kind::sum_of_squares>(),

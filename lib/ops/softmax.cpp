@@ -1,6 +1,7 @@
 // softmax and log_softmax.
 #include "ops/catalogue.hpp"
 #include "ops/row.hpp"
+#include "reference/reference.hpp"
 
 #include <array>
 
@@ -38,13 +39,21 @@ Error lower(plan::Lowering& to, std::uint32_t index) {
 }
 
 template <bool logarithm>
+reference::Expected expected(const record::Graph& graph, const record::Node& node,
+                             Span<const reference::Values> inputs) {
+  const auto axis = static_cast<std::size_t>(node.attributes.as<SoftmaxAttributes>().axis);
+  return reference::softmax(inputs[0], graph.value(node.output).shape, axis, logarithm);
+}
+
+template <bool logarithm>
 constexpr record::Op entry() {
   return {.name = logarithm ? "log_softmax" : "softmax",
           .fields = fields,
           .infer = infer<logarithm>,
           .lower = lower<logarithm>,
           .takes_epilogue = [](const record::Node&) { return true; },
-          .takes_prologue = true};
+          .takes_prologue = true,
+          .reference = expected<logarithm>};
 }
 constexpr std::array ops = {entry<false>(), entry<true>()};
 

@@ -6,6 +6,7 @@
 #include "ops/rows_of.hpp"
 #include "plan/params.hpp"
 #include "plan/plan.hpp"
+#include "reference/reference.hpp"
 
 #include <algorithm>
 #include <string>
@@ -102,7 +103,13 @@ Error lower(plan::Lowering& to, std::uint32_t group) {
   return {};
 }
 
-const record::Op update_rows_op{.name = "update_rows", .infer = infer, .lower = lower, .types = 7};
+reference::Expected expected(const record::Graph& graph, const record::Node& node,
+                             Span<const reference::Values> inputs) {
+  return reference::update_rows(inputs[0], graph.value(node.output).shape, inputs[1], inputs[2]);
+}
+
+const record::Op update_rows_op{
+    .name = "update_rows", .infer = infer, .lower = lower, .types = 7, .reference = expected};
 
 }  // namespace
 

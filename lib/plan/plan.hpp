@@ -40,10 +40,11 @@ struct Dispatch {
 
   kernels::Ref kernel;
   kernels::AccessMode access = kernels::AccessMode::storage;
-  std::uint32_t group = 0;  // what it is for: an index into Plan::groups
-  std::uint32_t pass = 0;   // which of the dispatches of its group, in the order the op meant them
-  std::uint32_t level = 0;  // dispatches of one level share the gap between two barriers
-  std::uint64_t work = 0;   // multiply-adds or elements, for the budget of a submit
+  std::uint32_t group = 0;          // what it is for: an index into Plan::groups
+  std::uint32_t pass = 0;           // which of the dispatches of its group, in the order the op meant them
+  std::uint32_t level = 0;          // dispatches of one level share the gap between two barriers
+  std::uint64_t work = 0;           // multiply-adds or elements, for the budget of a submit
+  std::uint64_t multiply_adds = 0;  // of a product; 0 for everything else
   std::array<std::uint32_t, 3> groups{1, 1, 1};
   std::array<std::uint32_t, max_constants> constants{};  // in the order of Kernel::constants
   std::array<Region, max_bindings> bindings{};           // in the order of Kernel::bindings

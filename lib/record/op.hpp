@@ -16,6 +16,10 @@ namespace brontes::plan {
 struct Lowering;
 }
 
+namespace brontes::reference {
+struct Expected;
+}
+
 namespace brontes::record {
 
 using ValueId = std::uint32_t;
@@ -121,6 +125,10 @@ struct Op {
   ViewAttributes (*moves)(const Graph& graph, const Node& node, std::size_t k) = nullptr;
   /// Such an op writes all of its destination.
   bool fills = false;
+  /// What its single result must be, given the elements of its operands as doubles. Null where nobody says; elementwise
+  /// ops have a table (reference/reference.hpp).
+  reference::Expected (*reference)(const Graph& graph, const Node& node,
+                                   Span<const std::vector<double>> inputs) = nullptr;
   /// For elementwise ops, which are planned in programs of several.
   const ElementwiseInfo* elementwise = nullptr;
   /// A copy of the elements that ViewAttributes choose, in their order: what reads the result can read these instead.

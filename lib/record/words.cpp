@@ -158,8 +158,6 @@ std::string dot_head(const char* name) {
 }
 
 // Nothing a dump says has quotes, backslashes or control characters in it.
-std::string json_string(const std::string& text) { return "\"" + text + "\""; }
-
 std::string json_members(const Graph& graph, const Node& node) {
   std::string text = "\"op\": " + json_string(name(node)) + ", \"inputs\": " + json_list(graph.inputs(node));
   text += json_attributes(node);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "record/graph.hpp"
+#include "util/json.hpp"
 
 #include <cstdint>
 #include <string>
@@ -46,7 +47,7 @@ const char* origin(const Graph& graph, ValueId id);
 /// The opening of a directed graph, up to and including its defaults.
 std::string dot_head(const char* name);
 
-std::string json_string(const std::string& text);
+using util::json_string;
 template <class Items>
 std::string json_list(const Items& items) {
   return "[" + join(items, ", ", [](auto n) { return number(n); }) + "]";

@@ -1,5 +1,6 @@
 #include "submit/program.hpp"
 
+#include "submit/ticks_of.hpp"
 #include "vk/context.hpp"
 
 #include <algorithm>
@@ -92,6 +93,7 @@ bool writes_vectors(const plan::Plan& plan, record::ResourceId resource) {
 Result<std::unique_ptr<Program>> Program::create(std::shared_ptr<vk::Context> context, plan::Plan plan,
                                                  Resources resources, encode::Use use, const SharedMemory& shared,
                                                  std::vector<std::string> labels) {
+  const trace::Span span(context->trace(), trace::Stage::encode, "encode");
   if (Error e = check_apart(plan, resources, "store")) return e;
   std::unique_ptr<Program> self(new Program(std::move(context), std::move(plan), std::move(resources), use));
   self->labels_ = std::move(labels);
@@ -148,6 +150,7 @@ Error Program::flush_uploads() {
 
 Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
+  const trace::Span span(context_->trace(), trace::Stage::write, "write");
   if (Error e = wait()) return e;
   std::memcpy((staging_ ? *staging_ : *arena_).mapped() + offset, data, bytes);
   uploads_written_ = true;
@@ -156,25 +159,113 @@ Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes
 }
 
 Result<std::uint64_t> Program::submit(const vk::Dependencies& dependencies) {
+  trace::Span span(context_->trace(), trace::Stage::submit, "submit");
+  if (!span.on() || context_->timestamp_bits() == 0) return submit(encoded_, dependencies);
+  auto run = traced_run();
+  if (!run) return run.error();
+  auto value = submit((*run)->commands(), dependencies);
+  if (!value) return value;
+  span.about(*value);
+  (*run)->submitted(*value, span.begin());
+  if (!context_->trace().expect(*run)) (*run)->forget();
+  return value;
+}
+
+// One that is not in use, or whose run is done; else one more.
+Result<std::shared_ptr<TracedRun>> Program::traced_run() {
+  for (const std::shared_ptr<TracedRun>& run : traced_) {
+    if (!run->idle() && context_->queue().reached(run->value())) context_->trace().collect(*run);
+    if (run->idle()) return run;
+  }
+  auto timed = encode::encode_timed(*context_, plan_, memories(resources_), encoded_);
+  if (!timed) return timed.error();
+  std::vector<TracedRun::Name> names;
+  for (const encode::Marks::Mark& mark : timed->marks.all) {
+    using What = encode::Marks::What;
+    if (mark.what == What::dispatch) {
+      const std::string kernel = kernels::get(plan_.dispatches[mark.dispatch].kernel).name;
+      names.push_back({has_labels() ? labels_[mark.dispatch] : kernel, kernel});
+    } else {
+      names.push_back({mark.what == What::upload ? "upload" : "read back", {}});
+    }
+  }
+  traced_.push_back(std::make_shared<TracedRun>(*context_, std::move(*timed), std::move(names)));
+  return traced_.back();
+}
+
+// `run` is the encoded one, or the same with timestamps.
+Result<std::uint64_t> Program::submit(const encode::CommandBuffers& run, const vk::Dependencies& dependencies) {
   if (Error e = context_->usable()) return e;
   if (Error e = flush_uploads()) return e;
   // With nothing to run it is done when what it follows is.
   std::uint64_t value = std::max(last_submit_, dependencies.after);
-  if (!encoded_.buffers.empty() || !dependencies.waits.empty() || !dependencies.signals.empty()) {
-    auto submitted = context_->queue().submit(encoded_.buffers, dependencies);
+  if (!run.buffers.empty() || !dependencies.waits.empty() || !dependencies.signals.empty()) {
+    auto submitted = submit(run.buffers, run.commands, dependencies);
     if (!submitted) return submitted.error();
-    value = last_submit_ = *submitted;
-    for (const vk::Commands& slot : encoded_.commands) slot->last_use = value;
-    if (encoded_.descriptors) encoded_.descriptors->last_use = value;
-    for (const auto* memory : {&arena_, &staging_, &readback_}) {
-      if (*memory) (*memory)->last_use = value;
-    }
-    for (const auto& memory : resources_) {
-      if (memory) vk::raise(memory->last_use, value);
-    }
+    value = *submitted;
   }
   add(stats_, encoded_.per_run);
   return value;
+}
+
+Result<std::uint64_t> Program::submit(Span<const VkCommandBuffer> parts, Span<const vk::Commands> slots,
+                                      const vk::Dependencies& dependencies) {
+  auto submitted = context_->queue().submit(parts, dependencies);
+  if (!submitted) return submitted.error();
+  const std::uint64_t value = last_submit_ = *submitted;
+  for (const vk::Commands& slot : slots) slot->last_use = value;
+  if (encoded_.descriptors) encoded_.descriptors->last_use = value;
+  for (const auto* memory : {&arena_, &staging_, &readback_}) {
+    if (*memory) (*memory)->last_use = value;
+  }
+  for (const auto& memory : resources_) {
+    if (memory) vk::raise(memory->last_use, value);
+  }
+  return value;
+}
+
+Error Program::run_stepwise(const Step& before, const Step& after) {
+  // The upload first, then a part for each dispatch.
+  plan::Plan steps = plan_;
+  steps.submits = {{0, 0}};
+  for (std::uint32_t i = 0; i < plan_.dispatches.size(); ++i) steps.submits.push_back({i, i + 1});
+  auto run = encode::encode_parts(*context_, steps, memories(resources_), encoded_);
+  if (!run) return run.error();
+  if (Error e = context_->usable()) return e;
+  if (Error e = flush_uploads()) return e;
+  for (std::size_t part = 0; part < run->buffers.size(); ++part) {
+    const auto dispatch = static_cast<std::uint32_t>(part) - 1;
+    if (part != 0) {
+      if (Error e = before(dispatch)) return e;
+    }
+    auto value = submit({&run->buffers[part], 1}, {&run->commands[part], 1}, {});
+    if (!value) return value.error();
+    if (Error e = wait()) return e;
+    if (part != 0) {
+      if (Error e = after(dispatch)) return e;
+    }
+  }
+  run->per_run.transfers_down = encoded_.per_run.transfers_down;
+  run->per_run.bytes_down = encoded_.per_run.bytes_down;
+  add(stats_, run->per_run);
+  return {};
+}
+
+Result<Program::Timing> Program::time(std::uint32_t runs) {
+  auto timed = encode::encode_timed(*context_, plan_, memories(resources_), encoded_);
+  if (!timed) return timed.error();
+  Timing timing;
+  timing.marks = timed->marks.all;
+  for (std::uint32_t i = 0; i < runs; ++i) {
+    auto value = submit(*timed, {});
+    if (!value) return value.error();
+    timed->marks.timestamps->last_use = *value;
+    if (Error e = wait()) return e;
+    auto read = timed->marks.timestamps->read(timing.marks.size());
+    if (!read) return read.error();
+    timing.runs.push_back(ticks_of(*context_).since_first(*read));
+  }
+  return timing;
 }
 
 Error Program::record(VkCommandBuffer commands, const encode::Surroundings& around) {
@@ -200,6 +291,7 @@ Error Program::wait(std::uint64_t nanoseconds) const { return context_->queue().
 
 Error Program::read(std::uint64_t offset, void* out, std::uint64_t bytes) const {
   if (bytes == 0) return {};
+  const trace::Span span(context_->trace(), trace::Stage::read, "read");
   if (Error e = wait()) return e;
   const vk::Allocation& from = readback_ ? *readback_ : *arena_;
   const std::uint64_t begin = readback_ ? offset - plan_.readback_begin : offset;
@@ -228,11 +320,13 @@ Error Program::rebind(record::ResourceId resource, std::shared_ptr<vk::Allocatio
   if (!encoded) return encoded.error();
   resources_ = std::move(bound);
   encoded_ = std::move(*encoded);
+  traced_.clear();
   return {};
 }
 
 void Program::finish() noexcept {
   encoded_ = {};
+  traced_.clear();
   staging_.reset();
   resources_.clear();
 }

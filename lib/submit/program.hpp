@@ -3,6 +3,7 @@
 
 #include "encode/encoded_plan.hpp"
 #include "plan/plan.hpp"
+#include "submit/traced_run.hpp"
 #include "vk/memory.hpp"
 #include "vk/queue.hpp"
 
@@ -10,8 +11,10 @@
 #include <brontes/stats.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace brontes::submit {
@@ -56,9 +59,25 @@ class Program {
 
   /// Runs everything, after what it depends on, or nothing. Allocates nothing when warm.
   Result<std::uint64_t> submit(const vk::Dependencies& dependencies = {});
+
+  /// Times of one run, by mark: nanoseconds since the first of them.
+  struct Timing {
+    std::vector<encode::Marks::Mark> marks;
+    std::vector<std::vector<double>> runs;
+  };
+  /// Runs everything `runs` times, waiting for each, with timestamps. They count as any other runs.
+  Result<Timing> time(std::uint32_t runs);
+  /// Runs everything once, and waits after each dispatch. `before` and `after` are called with its index, when what
+  /// came before is done, and when it is; an Error from them ends the run there.
+  using Step = std::function<Error(std::uint32_t dispatch)>;
+  Error run_stepwise(const Step& before, const Step& after);
+
   /// Records a run into somebody else's command buffer, which uses what this program has. From now on written data is
   /// there for the device at once, as nobody says when that command buffer is submitted.
   Error record(VkCommandBuffer commands, const encode::Surroundings& around);
+  /// What debuggers and traces show for each dispatch.
+  bool has_labels() const noexcept { return !labels_.empty(); }
+  void set_labels(std::vector<std::string> labels) { labels_ = std::move(labels); }
   /// For debuggers.
   void set_name(const std::string& name);
   /// Waits for the last submit.
@@ -83,6 +102,11 @@ class Program {
   Result<encode::EncodedPlan> encode(const Resources& resources);
   encode::Memories memories(const Resources& resources) const;
   Error flush_uploads();
+  Result<std::shared_ptr<TracedRun>> traced_run();
+  Result<std::uint64_t> submit(const encode::CommandBuffers& run, const vk::Dependencies& dependencies);
+  /// Some of the parts of a run, which are all that the allocations and slots are used by.
+  Result<std::uint64_t> submit(Span<const VkCommandBuffer> parts, Span<const vk::Commands> slots,
+                               const vk::Dependencies& dependencies);
 
   std::shared_ptr<vk::Context> context_;
   plan::Plan plan_;
@@ -91,6 +115,7 @@ class Program {
   std::shared_ptr<vk::Allocation> staging_;   // null where the arena is mapped, or nothing is uploaded
   std::shared_ptr<vk::Allocation> readback_;  // null where the arena is mapped, or nothing is read
   encode::EncodedPlan encoded_;
+  std::vector<std::shared_ptr<TracedRun>> traced_;  // runs again with timestamps, as many as were in flight at once
   BatchStats stats_;
   encode::Use use_;
   std::vector<std::string> labels_;

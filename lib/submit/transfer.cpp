@@ -43,6 +43,7 @@ Error check_usage(const vk::Allocation& memory, VkBufferUsageFlags wanted, const
 Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
   vk::Context& context = memory.context();
+  const trace::Span span(context.trace(), trace::Stage::write, "write a buffer");
   if (memory.mapped() == nullptr) {
     if (Error e = check_usage(memory, VK_BUFFER_USAGE_TRANSFER_DST_BIT, "write", "VK_BUFFER_USAGE_TRANSFER_DST_BIT"))
       return e;
@@ -71,6 +72,7 @@ Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std:
 Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
   vk::Context& context = memory.context();
+  const trace::Span span(context.trace(), trace::Stage::read, "read a buffer");
   if (memory.mapped() == nullptr) {
     if (Error e = check_usage(memory, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, "read", "VK_BUFFER_USAGE_TRANSFER_SRC_BIT"))
       return e;

@@ -35,6 +35,7 @@ void OwnedDevice::abandon() noexcept {
   table.vkDestroyPipeline = leave_alone<VkPipeline>;
   table.vkDestroyPipelineCache = leave_alone<VkPipelineCache>;
   table.vkDestroyPipelineLayout = leave_alone<VkPipelineLayout>;
+  table.vkDestroyQueryPool = leave_alone<VkQueryPool>;
   table.vkDestroySemaphore = leave_alone<VkSemaphore>;
   table.vkDestroyShaderModule = leave_alone<VkShaderModule>;
 }
@@ -75,6 +76,7 @@ Result<Selection> select(const vulkan::ExternalDevice& external, const DeviceOpt
                                              physical.info.name + " to share buffers with");
   }
   physical.queue_family = external.queue_family;
+  physical.timestamp_bits = families[external.queue_family].timestampValidBits;
   if (external.features == nullptr) {
     physical.pointers &= external.pointers;
   } else {
@@ -111,7 +113,10 @@ Result<std::shared_ptr<Context>> Context::adopt(Selection selection, const vulka
   self->device_.handle = external.device;
   self->int64_ = external.features != nullptr ? enabled_features(*external.features).int64 : self->physical_.pointers;
   for (const char* name : external.extensions) {
-    if (name != nullptr && std::string(name) == VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) self->memory_budget_ = true;
+    const std::string extension = name == nullptr ? "" : name;
+    self->memory_budget_ |= extension == VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    self->calibrated_timestamps_ |=
+        extension == VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME && self->physical_.calibrated_timestamps;
   }
   std::vector<std::uint32_t>& sharing = self->sharing_;
   sharing.assign(external.queue_families.begin(), external.queue_families.end());
@@ -148,6 +153,8 @@ Error Context::create_device(bool with_addresses) {
   std::vector<const char*> extensions;
   memory_budget_ = physical_.memory_budget;
   if (memory_budget_) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  calibrated_timestamps_ = physical_.calibrated_timestamps;
+  if (calibrated_timestamps_) extensions.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   if (physical_.memory_fd) extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
   if (physical_.memory_host) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   create.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
@@ -315,6 +322,20 @@ Context::~Context() {
   } catch (const std::bad_alloc&) {
     // Nobody can be told.
   }
+}
+
+std::optional<Context::Moment> Context::moment() const {
+  if (!calibrated_timestamps_ || device_.table.vkGetCalibratedTimestampsEXT == nullptr) return std::nullopt;
+  VkCalibratedTimestampInfoEXT infos[2] = {{VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT},
+                                           {VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT}};
+  infos[0].timeDomain = VK_TIME_DOMAIN_DEVICE_EXT;
+  infos[1].timeDomain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT;
+  std::uint64_t ticks[2] = {};
+  std::uint64_t deviation = 0;
+  if (note(device_.table.vkGetCalibratedTimestampsEXT(device_.handle, 2, infos, ticks, &deviation)) != VK_SUCCESS) {
+    return std::nullopt;
+  }
+  return Moment{ticks[0], static_cast<double>(ticks[1])};
 }
 
 void Context::set_name(VkObjectType type, std::uint64_t object, const char* name) const {

@@ -1,6 +1,7 @@
 // An open VkDevice: what every other Vulkan object belongs to. Objects of it keep it alive.
 #pragma once
 
+#include "trace/recorder.hpp"
 #include "vk/at_exit.hpp"
 #include "vk/fork.hpp"
 #include "vk/handle.hpp"
@@ -19,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace brontes::vk {
@@ -82,6 +84,22 @@ class Context : public std::enable_shared_from_this<Context> {
   bool int64() const noexcept { return int64_; }
   bool float_controls() const noexcept { return physical_.float_controls && !options_.simulate.no_float_controls; }
 
+  /// Bits that the queue's timestamps have; 0 for no timestamps.
+  std::uint32_t timestamp_bits() const noexcept {
+    return options_.simulate.no_timestamps ? 0 : physical_.timestamp_bits;
+  }
+
+  /// A moment on both clocks.
+  struct Moment {
+    std::uint64_t ticks;
+    double host;  // as trace::now() has it
+  };
+  /// Nothing where the device cannot say.
+  std::optional<Moment> moment() const;
+
+  /// What happens when, while somebody wants to know.
+  trace::Recorder& trace() const noexcept { return trace_; }
+
   Memory& memory() noexcept { return memory_; }
   Pipelines& pipelines() noexcept { return pipelines_; }
   Queue& queue() noexcept { return queue_; }
@@ -142,12 +160,14 @@ class Context : public std::enable_shared_from_this<Context> {
   PhysicalDevice physical_;
   OwnedDevice device_;  // destroyed after everything below, which belongs to it
   bool memory_budget_ = false;
+  bool calibrated_timestamps_ = false;
   std::vector<std::uint32_t> sharing_;
   bool int64_ = false;
   Memory memory_;
   Pipelines pipelines_;
   Queue queue_;
   Recycler recycler_;
+  mutable trace::Recorder trace_;  // may hold slots of the recycler
   PipelineCacheStatus cache_status_;
   std::atomic<std::uint64_t> pipelines_saved_{0};
   bool save_on_close_ = false;

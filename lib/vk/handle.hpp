@@ -49,6 +49,7 @@ using DescriptorSetLayout = Handle<VkDescriptorSetLayout, &DeviceTable::vkDestro
 using Pipeline = Handle<VkPipeline, &DeviceTable::vkDestroyPipeline>;
 using PipelineCache = Handle<VkPipelineCache, &DeviceTable::vkDestroyPipelineCache>;
 using PipelineLayout = Handle<VkPipelineLayout, &DeviceTable::vkDestroyPipelineLayout>;
+using QueryPool = Handle<VkQueryPool, &DeviceTable::vkDestroyQueryPool>;
 using Semaphore = Handle<VkSemaphore, &DeviceTable::vkDestroySemaphore>;
 using ShaderModule = Handle<VkShaderModule, &DeviceTable::vkDestroyShaderModule>;
 

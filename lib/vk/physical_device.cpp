@@ -37,6 +37,16 @@ std::string lower(std::string text) {
   return text;
 }
 
+// Whether timestamps can be compared with std::chrono::steady_clock.
+bool has_host_clock(const Instance& instance, VkPhysicalDevice device) {
+  const auto list = instance.table.vkGetPhysicalDeviceCalibrateableTimeDomainsEXT;
+  if (list == nullptr) return false;
+  const auto domains = enumerate<VkTimeDomainEXT>(
+      [&](std::uint32_t* count, VkTimeDomainEXT* items) { return list(device, count, items); });
+  auto has = [&](VkTimeDomainEXT domain) { return std::find(domains.begin(), domains.end(), domain) != domains.end(); };
+  return has(VK_TIME_DOMAIN_DEVICE_EXT) && has(VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT);
+}
+
 // A compute queue without graphics is not shared with a window system; any compute queue will do.
 std::optional<std::uint32_t> compute_family(const std::vector<VkQueueFamilyProperties>& families) {
   std::optional<std::uint32_t> found;
@@ -137,6 +147,8 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
     return instance.table.vkEnumerateDeviceExtensionProperties(handle, nullptr, count, items);
   });
   device.memory_budget = has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  device.calibrated_timestamps =
+      has_extension(extensions, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) && has_host_clock(instance, handle);
   device.memory_fd = has_extension(extensions, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
   device.memory_host = has_extension(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (device.memory_host) {
@@ -147,13 +159,15 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
     device.host_pointer_alignment = host.minImportedHostPointerAlignment;
   }
 
-  const auto family = compute_family(queue_families(instance, handle));
+  const auto families = queue_families(instance, handle);
+  const auto family = compute_family(families);
   if (!family) {
     info.unsuitable_because = "it has no compute queue";
   } else if (timeline.timelineSemaphore == VK_FALSE) {
     info.unsuitable_because = "it has no timeline semaphores";
   } else {
     device.queue_family = *family;
+    device.timestamp_bits = families[*family].timestampValidBits;
     info.suitable = true;
   }
   return device;

@@ -19,11 +19,13 @@ struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   DeviceInfo info;
   std::uint32_t queue_family = 0;
+  std::uint32_t timestamp_bits = 0;  // of that family; 0 where it has no timestamps
   VkPhysicalDeviceLimits limits{};
   bool pointers = false;                         // buffer device addresses, and 64-bit integers to load by
   bool subgroup_operations = false;              // basic, arithmetic and ballot, in compute
   VkSubgroupFeatureFlags subgroup_features = 0;  // in compute
   bool memory_budget = false;                    // VK_EXT_memory_budget
+  bool calibrated_timestamps = false;            // VK_EXT_calibrated_timestamps, with the clock of trace::now()
   bool memory_fd = false;                        // VK_KHR_external_memory_fd
   bool memory_host = false;                      // VK_EXT_external_memory_host
   std::uint64_t host_pointer_alignment = 0;      // minImportedHostPointerAlignment

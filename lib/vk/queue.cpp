@@ -155,9 +155,12 @@ VkResult Queue::await(std::uint64_t value, std::uint64_t nanoseconds) const noex
   info.semaphoreCount = 1;
   info.pSemaphores = &semaphore;
   info.pValues = &value;
+  trace::Span span(context_.trace(), trace::Stage::wait, "wait");
+  span.about(value);
   const VkResult result = context_.note(context_.vk().vkWaitSemaphores(context_.device(), &info, nanoseconds));
   if (result == VK_SUCCESS) {
     raise(reached_, value);
+    if (span.on()) context_.trace().saw(value, trace::now());
     context_.work_done();
   }
   return result;
@@ -168,7 +171,10 @@ bool Queue::reached(std::uint64_t value) const noexcept {
   if (context_.lost()) return false;
   std::uint64_t now = 0;
   const auto counter = context_.vk().vkGetSemaphoreCounterValue;
-  if (context_.note(counter(context_.device(), timeline_.get(), &now)) == VK_SUCCESS) raise(reached_, now);
+  if (context_.note(counter(context_.device(), timeline_.get(), &now)) == VK_SUCCESS) {
+    raise(reached_, now);
+    if (context_.trace().on()) context_.trace().saw(now, trace::now());
+  }
   return value <= reached_;
 }
 

@@ -64,6 +64,8 @@ class Queue {
 
   /// Errc::timeout when `value` is not reached in time, Errc::device_lost when it never will be.
   Error wait(std::uint64_t value, std::uint64_t nanoseconds = forever) const;
+  /// Waits for everything that was submitted so far.
+  Error wait_all() const { return wait(last_value_); }
   /// Waits for everything that was submitted. False when the driver cannot say when that is done.
   bool drain() noexcept;
 

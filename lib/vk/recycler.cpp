@@ -47,6 +47,10 @@ void GiveBack::operator()(DescriptorSlot* slot) const noexcept {
   slot->recycler->put(slot->recycler->descriptors_, std::unique_ptr<DescriptorSlot>(slot));
 }
 
+void GiveBack::operator()(TimestampSlot* slot) const noexcept {
+  slot->recycler->put(slot->recycler->timestamps_, std::unique_ptr<TimestampSlot>(slot));
+}
+
 Result<Commands> Recycler::take_commands() {
   if (Error e = context_.usable()) return e;
   const DeviceTable& vk = context_.vk();
@@ -135,6 +139,46 @@ Result<Descriptors> Recycler::take_descriptors(const DescriptorNeeds& needs, std
   }
   slot->pool = std::move(pool);  // last: without a pool the slot is no slot and goes
   return slot;
+}
+
+Result<Timestamps> Recycler::take_timestamps(std::uint32_t count) {
+  if (Error e = context_.usable()) return e;
+  if (context_.timestamp_bits() == 0) {
+    return Error(Errc::unsupported, context_.info().name + ": the compute queue has no timestamps");
+  }
+  Timestamps slot = take(timestamps_, [&](const TimestampSlot& s) { return s.room >= count; });
+  if (slot->pool) return slot;
+  VkQueryPoolCreateInfo create{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+  create.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  create.queryCount = slot->room = rounded(count);
+  VkQueryPool made = VK_NULL_HANDLE;
+  const DeviceTable& vk = context_.vk();
+  if (Error e = context_.check(vk.vkCreateQueryPool(context_.device(), &create, nullptr, &made), "vkCreateQueryPool")) {
+    return e;
+  }
+  slot->pool = QueryPool(context_.device(), vk, made);
+  context_.set_name(VK_OBJECT_TYPE_QUERY_POOL, reinterpret_cast<std::uint64_t>(made), "brontes timestamps");
+  return slot;
+}
+
+void TimestampSlot::reset(VkCommandBuffer commands) const {
+  recycler->context().vk().vkCmdResetQueryPool(commands, pool.get(), 0, room);
+}
+
+void TimestampSlot::write(VkCommandBuffer commands, std::uint32_t index) const {
+  recycler->context().vk().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool.get(), index);
+}
+
+Result<std::vector<std::uint64_t>> TimestampSlot::read(std::size_t count) const {
+  std::vector<std::uint64_t> ticks(count);
+  if (count == 0) return ticks;
+  const Context& context = recycler->context();
+  const VkResult result = context.vk().vkGetQueryPoolResults(
+      context.device(), pool.get(), 0, static_cast<std::uint32_t>(count), count * sizeof(ticks[0]), ticks.data(),
+      sizeof(ticks[0]), VK_QUERY_RESULT_64_BIT);
+  if (result == VK_NOT_READY) return Error(Errc::vulkan, "vkGetQueryPoolResults: a timestamp was not written", result);
+  if (Error e = context.check(result, "vkGetQueryPoolResults")) return e;
+  return ticks;
 }
 
 }  // namespace brontes::vk

@@ -1,5 +1,5 @@
-// Command and descriptor pools, the latter with the addresses that descriptors show, which finished work gives back: a
-// warm program makes none.
+// Command and descriptor pools, the latter with the addresses that descriptors show, and pools of timestamps, which
+// finished work gives back: a warm program makes none.
 #pragma once
 
 #include "vk/handle.hpp"
@@ -8,6 +8,7 @@
 
 #include <brontes/error.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -46,16 +47,34 @@ struct DescriptorSlot {
   std::unique_ptr<DescriptorSlot> next;  // on the recycler's shelf
 };
 
+/// Timestamps that command buffers write while they run, each once between two resets.
+struct TimestampSlot {
+  QueryPool pool;
+  std::uint32_t room = 0;
+  std::uint64_t last_use = 0;  // timeline value
+  Recycler* recycler = nullptr;
+  std::unique_ptr<TimestampSlot> next;  // on the recycler's shelf
+
+  /// Before the first write of a run.
+  void reset(VkCommandBuffer commands) const;
+  /// Written when everything recorded before it is done. It holds nothing up.
+  void write(VkCommandBuffer commands, std::uint32_t index) const;
+  /// The ticks of the first ones, once what writes them is done. Only the low Context::timestamp_bits() count.
+  Result<std::vector<std::uint64_t>> read(std::size_t count) const;
+};
+
 /// Gives a slot back to its recycler.
 struct GiveBack {
   void operator()(CommandSlot* slot) const noexcept;
   void operator()(DescriptorSlot* slot) const noexcept;
+  void operator()(TimestampSlot* slot) const noexcept;
 };
 
 /// Slots go back when their owner does, also while work that uses them is in flight: none is taken again before its
 /// last use is over.
 using Commands = std::unique_ptr<CommandSlot, GiveBack>;
 using Descriptors = std::unique_ptr<DescriptorSlot, GiveBack>;
+using Timestamps = std::unique_ptr<TimestampSlot, GiveBack>;
 
 /// Bytes from one dispatch's table of addresses to the next one's.
 std::uint64_t address_stride(const Context& context) noexcept;
@@ -72,6 +91,10 @@ class Recycler {
   Result<Commands> take_commands();
   /// A pool with at least this much room. Adds to `allocations` what memory it took.
   Result<Descriptors> take_descriptors(const DescriptorNeeds& needs, std::uint64_t* allocations);
+  /// At least so many. Errc::unsupported where the queue has none.
+  Result<Timestamps> take_timestamps(std::uint32_t count);
+
+  const Context& context() const noexcept { return context_; }
 
  private:
   friend struct GiveBack;
@@ -84,6 +107,7 @@ class Recycler {
   std::mutex mutex_;
   Shelf<CommandSlot> commands_;
   Shelf<DescriptorSlot> descriptors_;
+  Shelf<TimestampSlot> timestamps_;
 };
 
 }  // namespace brontes::vk

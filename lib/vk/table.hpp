@@ -25,11 +25,12 @@
   X(vkGetPhysicalDeviceQueueFamilyProperties)
 
 // Null where the extension is not enabled.
-#define BRONTES_INSTANCE_EXTENSION_FUNCTIONS(X) \
-  X(vkCmdBeginDebugUtilsLabelEXT)               \
-  X(vkCmdEndDebugUtilsLabelEXT)                 \
-  X(vkCreateDebugUtilsMessengerEXT)             \
-  X(vkDestroyDebugUtilsMessengerEXT)            \
+#define BRONTES_INSTANCE_EXTENSION_FUNCTIONS(X)     \
+  X(vkCmdBeginDebugUtilsLabelEXT)                   \
+  X(vkCmdEndDebugUtilsLabelEXT)                     \
+  X(vkCreateDebugUtilsMessengerEXT)                 \
+  X(vkDestroyDebugUtilsMessengerEXT)                \
+  X(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT) \
   X(vkSetDebugUtilsObjectNameEXT)
 
 // Those for images are never called: the allocator (memory.cpp) asks for them.
@@ -49,6 +50,8 @@
   X(vkCmdFillBuffer)                \
   X(vkCmdPipelineBarrier)           \
   X(vkCmdPushConstants)             \
+  X(vkCmdResetQueryPool)            \
+  X(vkCmdWriteTimestamp)            \
   X(vkCreateBuffer)                 \
   X(vkCreateBufferView)             \
   X(vkCreateCommandPool)            \
@@ -58,6 +61,7 @@
   X(vkCreateImage)                  \
   X(vkCreatePipelineCache)          \
   X(vkCreatePipelineLayout)         \
+  X(vkCreateQueryPool)              \
   X(vkCreateSemaphore)              \
   X(vkCreateShaderModule)           \
   X(vkDestroyBuffer)                \
@@ -70,6 +74,7 @@
   X(vkDestroyPipeline)              \
   X(vkDestroyPipelineCache)         \
   X(vkDestroyPipelineLayout)        \
+  X(vkDestroyQueryPool)             \
   X(vkDestroySemaphore)             \
   X(vkDestroyShaderModule)          \
   X(vkEndCommandBuffer)             \
@@ -82,6 +87,7 @@
   X(vkGetImageMemoryRequirements)   \
   X(vkGetImageMemoryRequirements2)  \
   X(vkGetPipelineCacheData)         \
+  X(vkGetQueryPoolResults)          \
   X(vkGetSemaphoreCounterValue)     \
   X(vkInvalidateMappedMemoryRanges) \
   X(vkMapMemory)                    \
@@ -96,6 +102,7 @@
 
 // Null where the extension is not enabled.
 #define BRONTES_DEVICE_EXTENSION_FUNCTIONS(X) \
+  X(vkGetCalibratedTimestampsEXT)             \
   X(vkGetMemoryFdKHR)                         \
   X(vkGetMemoryHostPointerPropertiesEXT)
 

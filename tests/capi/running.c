@@ -234,6 +234,45 @@ static void any_order(void) {
   brontes_submission_destroy(submission);
 }
 
+static void inside(void) {
+  brontes_error error;
+  const float x[4] = {1, 2, -3, 4};
+  brontes_batch* batch = NULL;
+  CHECK_OK(brontes_batch_create(device, NULL, &batch, &error));
+  (void)brontes_relu(batch, brontes_upload(batch, x, 4, NULL, 0));
+  brontes_program* program = NULL;
+  CHECK_OK(brontes_batch_compile(batch, &program, &error));
+
+  brontes_profile_options options = {sizeof(options), 2, 1, 1e9, 1e9};
+  char* text = NULL;
+  CHECK_OK(brontes_program_profile(program, &options, BRONTES_DUMP_TEXT, &text, &error));
+  CHECK(strstr(text, "relu") != NULL);
+  CHECK(strstr(text, "of limit") != NULL);
+  brontes_free(text);
+  CHECK_OK(brontes_program_profile(program, NULL, BRONTES_DUMP_JSON, &text, &error));
+  CHECK(strstr(text, "\"runs\": 5") != NULL);
+  brontes_free(text);
+  CHECK(brontes_program_profile(program, NULL, BRONTES_DUMP_DOT, &text, &error) == BRONTES_ERROR_INVALID_ARGUMENT);
+  CHECK(text == NULL);
+
+  int ok = 0;
+  CHECK_OK(brontes_program_shadow_check(program, 1, BRONTES_DUMP_TEXT, &ok, &text, &error));
+  CHECK(ok == 1);
+  CHECK(strstr(text, "1 dispatches checked") != NULL);
+  brontes_free(text);
+  CHECK(brontes_program_shadow_check(program, 0, BRONTES_DUMP_TEXT, &ok, NULL, &error) ==
+        BRONTES_ERROR_INVALID_ARGUMENT);
+
+  CHECK(brontes_device_stop_trace(device, &text, &error) == BRONTES_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(brontes_device_start_trace(device, 0, &error));
+  CHECK_OK(brontes_program_run(program, &error));
+  CHECK_OK(brontes_device_stop_trace(device, &text, &error));
+  CHECK(strstr(text, "\"cat\": \"device\"") != NULL);
+  brontes_free(text);
+  brontes_program_destroy(program);
+  brontes_batch_destroy(batch);
+}
+
 void running_tests(void) {
   run("relu, scale and add are one dispatch, one submit and two transfers", one_submit);
   run("the options of a batch are heeded", batch_options);
@@ -243,4 +282,5 @@ void running_tests(void) {
   run("a program's import is bound to another buffer", rebinding);
   run("numbers of thousands of tensors lead to the right ones", many_tensors);
   run("objects are destroyed in any order", any_order);
+  run("profiles, shadow checks and traces are text or JSON", inside);
 }

@@ -14,17 +14,9 @@ OpCase joined(std::uint64_t outer, const std::vector<std::uint64_t>& extents, st
   c.name += ")x" + std::to_string(inner);
   c.record = [](Batch& batch, const std::vector<Tensor>& in) { return batch.concat(in, -2); };
   c.reference = [=](const Data& in) {
-    Expected expected;
-    for (std::uint64_t o = 0; o < outer; ++o) {
-      for (std::size_t k = 0; k < extents.size(); ++k) {
-        const std::uint64_t part = extents[k] * inner;
-        for (std::uint64_t i = 0; i < part; ++i) {
-          expected.values.push_back(static_cast<double>(in[k][static_cast<std::size_t>(o * part + i)]));
-        }
-      }
-    }
-    expected.allowed.resize(expected.values.size());
-    return expected;
+    std::vector<reference::Values> parts;
+    for (const auto& part : in) parts.push_back(doubles(part));
+    return reference::concat(parts, outer);
   };
   return c;
 }

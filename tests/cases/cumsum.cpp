@@ -1,8 +1,6 @@
 #include "op_case.hpp"
 #include "row_shapes.hpp"
 
-#include <cmath>
-
 namespace brontes::cases {
 namespace {
 
@@ -11,21 +9,7 @@ OpCase cumsum(const RowCase& row) {
   c.name = "cumsum/" + dims(row.shape) + (row.axis == -1 ? "" : "/" + std::to_string(row.axis));
   c.operands.push_back({row.shape});
   c.record = [=](Batch& batch, const std::vector<Tensor>& in) { return batch.cumsum(in[0], row.axis); };
-  c.reference = [=](const Data& in) {
-    Expected y{std::vector<double>(in[0].size()), std::vector<double>(in[0].size())};
-    for_lines(row, [&](std::uint64_t first, std::uint64_t stride, std::uint64_t n) {
-      double sum = 0;
-      double magnitude = 0;
-      for (std::uint64_t i = 0; i < n; ++i) {
-        const std::uint64_t at = first + i * stride;
-        sum += double{in[0][at]};
-        magnitude += std::fabs(double{in[0][at]});
-        y.values[at] = sum;
-        y.allowed[at] = 0x1p-24 * magnitude * (row_roundings(n) + std::sqrt(static_cast<double>(n)) / 2 + 2);
-      }
-    });
-    return y;
-  };
+  c.reference = [=](const Data& in) { return reference::cumsum(doubles(in[0]), row.shape, row.index()); };
   // Sums of numbers near the largest overflow or not by their order.
   c.special_values = false;
   return c;

@@ -1,8 +1,10 @@
 // The case of every elementwise op: how it is called, what it must give, and how closely.
 //
-// Adding an op to kernels/elementwise.def needs one row in elementwise.cpp; a unit test fails without.
-// Device tests and benchmarks walk this table.
+// Adding an op to kernels/elementwise.def needs one row in elementwise.cpp, and one in lib/reference/elementwise.cpp
+// for what it must give; a unit test fails without. Device tests and benchmarks walk this table.
 #pragma once
+
+#include "reference/reference.hpp"
 
 #include <brontes/batch.hpp>
 
@@ -22,11 +24,7 @@ struct Operands {
   float q = 0;
 };
 
-/// A result may differ from the double-precision reference by absolute + relative * |reference|.
-struct Tolerance {
-  double relative = 0;
-  double absolute = 0;
-};
+using reference::Tolerance;
 
 struct ElementwiseCase {
   const char* name;  // as in elementwise.def

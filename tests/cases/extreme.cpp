@@ -1,8 +1,6 @@
 #include "op_case.hpp"
 #include "row_shapes.hpp"
 
-#include <cmath>
-
 namespace brontes::cases {
 namespace {
 
@@ -16,21 +14,7 @@ OpCase extreme(const RowCase& row, bool smallest, DType type = DType::f32, bool 
   c.record = [=](Batch& batch, const std::vector<Tensor>& in) {
     return smallest ? batch.argmin(in[0], row.axis, keep_dim) : batch.argmax(in[0], row.axis, keep_dim);
   };
-  c.reference = [=](const Data& in) {
-    Expected y;
-    for_lines(row, [&](std::uint64_t first, std::uint64_t stride, std::uint64_t n) {
-      std::uint64_t best = 0;
-      for (std::uint64_t i = 1; i < n; ++i) {
-        const float x = in[0][first + i * stride];
-        const float most = in[0][first + best * stride];
-        const bool better = smallest ? x < most : x > most;
-        if (!std::isnan(most) && (std::isnan(x) || better)) best = i;
-      }
-      y.values.push_back(static_cast<double>(best));
-    });
-    y.allowed.resize(y.values.size());  // exact
-    return y;
-  };
+  c.reference = [=](const Data& in) { return reference::extreme(doubles(in[0]), row.shape, row.index(), smallest); };
   return c;
 }
 

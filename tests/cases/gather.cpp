@@ -1,7 +1,5 @@
 #include "op_case.hpp"
 
-#include <limits>
-
 namespace brontes::cases {
 namespace {
 
@@ -13,23 +11,7 @@ OpCase gather(const Shape& table, const Shape& index, DType type = DType::f32) {
   c.operands = {{table, -100, 100, type}, {index, -entries - 1, entries, DType::i32}};
   c.record = [](Batch& batch, const std::vector<Tensor>& in) { return batch.gather(in[0], in[1]); };
   c.reference = [table, type](const Data& in) {
-    std::uint64_t width = 1;
-    for (std::size_t i = 1; i < table.rank(); ++i) width *= table[i];
-    const auto rows = static_cast<std::int64_t>(table[0]);
-    const double nothing = type == DType::i32    ? static_cast<double>(std::numeric_limits<std::int32_t>::min())
-                           : type == DType::mask ? 0
-                                                 : std::numeric_limits<double>::quiet_NaN();
-    Expected y;
-    for (float i : in[1]) {
-      auto row = static_cast<std::int64_t>(i);
-      if (row < 0) row += rows;
-      for (std::uint64_t j = 0; j < width; ++j) {
-        const bool exists = row >= 0 && row < rows;
-        y.values.push_back(exists ? static_cast<double>(in[0][static_cast<std::uint64_t>(row) * width + j]) : nothing);
-      }
-    }
-    y.allowed.resize(y.values.size());  // exact
-    return y;
+    return reference::gather(doubles(in[0]), table, type, doubles(in[1]));
   };
   return c;
 }

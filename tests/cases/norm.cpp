@@ -1,39 +1,13 @@
 #include "op_case.hpp"
 #include "row_shapes.hpp"
 
-#include <cmath>
-
 namespace brontes::cases {
 namespace {
 
 constexpr float epsilon = 1e-5f;
 
-Expected reference(bool rms, bool affine, const RowCase& row, const Data& in) {
-  Expected y{std::vector<double>(in[0].size()), std::vector<double>(in[0].size())};
-  for_lines(row, [&](std::uint64_t first, std::uint64_t, std::uint64_t n) {
-    const double length = static_cast<double>(n);
-    double mean = 0;
-    double squares = 0;
-    for (std::uint64_t i = 0; i < n; ++i) mean += double{in[0][first + i]} / length;
-    if (rms) mean = 0;
-    for (std::uint64_t i = 0; i < n; ++i) squares += std::pow(double{in[0][first + i]} - mean, 2);
-    const double deviation = std::sqrt(squares / length + double{epsilon});
-    for (std::uint64_t i = 0; i < n; ++i) {
-      const double plain = (double{in[0][first + i]} - mean) / deviation;
-      const double weight = affine ? double{in[1][i]} : 1;
-      const double bias = affine && !rms ? double{in[2][i]} : 0;
-      y.values[first + i] = plain * weight + bias;
-      // Of the mean the error is relative to the deviation, and of x - mean and the factor to themselves.
-      y.allowed[first + i] =
-          0x1p-24 * ((row_roundings(n) + 24) * (1 + std::fabs(plain)) * std::fabs(weight) + 2 * std::fabs(bias));
-    }
-  });
-  return y;
-}
-
 // Around `middle`, which may be large against the deviation.
 OpCase norm(bool rms, bool affine, const Shape& shape, float middle = 0) {
-  const RowCase row{shape};
   OpCase c;
   c.name = std::string(rms ? "norm/rms_norm/" : "norm/layer_norm/") + (affine ? "affine/" : "plain/") + dims(shape);
   if (middle != 0) c.name += "/around " + std::to_string(static_cast<int>(middle));
@@ -45,7 +19,10 @@ OpCase norm(bool rms, bool affine, const Shape& shape, float middle = 0) {
     if (rms) return affine ? batch.rms_norm(in[0], in[1], epsilon) : batch.rms_norm(in[0], epsilon);
     return affine ? batch.layer_norm(in[0], in[1], in[2], epsilon) : batch.layer_norm(in[0], epsilon);
   };
-  c.reference = [=](const Data& in) { return reference(rms, affine, row, in); };
+  c.reference = [=](const Data& in) {
+    return reference::norm(doubles(in[0]), shape, in.size() > 1 ? doubles(in[1]) : reference::Values(),
+                           in.size() > 2 ? doubles(in[2]) : reference::Values(), double{epsilon}, rms);
+  };
   // Squares of the largest numbers overflow; tests/device/row_ops.cpp has NaN and infinities.
   c.special_values = false;
   return c;

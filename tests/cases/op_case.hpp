@@ -23,14 +23,12 @@ struct Operand {
   DType type = DType::f32;   // its data are floats all the same: whole numbers for i32, 0 and 1 for masks
 };
 
-/// What must come out: element i within allowed[i] of values[i], as close() has it for NaN and infinities.
-struct Expected {
-  std::vector<double> values;
-  std::vector<double> allowed;
-};
+/// What must come out: lib/reference has what ops give.
+using reference::Expected;
 
 /// Elements of the operands, in order.
 using Data = std::vector<std::vector<float>>;
+inline reference::Values doubles(Span<const float> x) { return {x.begin(), x.end()}; }
 
 struct OpCase {
   std::string name;  // "reduce/sum/100x7": the room first

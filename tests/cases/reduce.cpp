@@ -13,12 +13,8 @@ OpCase reduction(const char* name, const Shape& shape) {
     if (op == "dot") return batch.dot(in[0], in[1]);
     return op == "sum" ? batch.sum(in[0]) : op == "max" ? batch.max(in[0]) : batch.min(in[0]);
   };
-  c.reference = [op](const Data& in) -> Expected {
-    if (op == "max") return {{maximum(in[0])}, {0}};
-    if (op == "min") return {{minimum(in[0])}, {0}};
-    const double bound = reduction_tolerance(in[0].size());
-    if (op == "dot") return {{dot(in[0], in[1])}, {bound * dot_of_magnitudes(in[0], in[1])}};
-    return {{sum(in[0])}, {bound * sum_of_magnitudes(in[0])}};
+  c.reference = [op](const Data& in) {
+    return reference::reduce(op, doubles(in[0]), in.size() > 1 ? doubles(in[1]) : reference::Values());
   };
   // Sums of numbers near the largest overflow or not by their order.
   c.special_values = op == "max" || op == "min";

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace brontes::cases {
 namespace {
@@ -12,80 +11,19 @@ using Record = Tensor (Batch::*)(Tensor, Axes, bool);
 struct Reduction {
   const char* name;
   Record record;
-  /// Of the elements of one result.
-  double (*reference)(const std::vector<double>& x);
-  /// How far off the result may be, where `roundings` is the bound on those of a sum.
-  double (*allowed)(const std::vector<double>& x, double result, double roundings);
   bool special_values;
 };
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-double sum_of(const std::vector<double>& x) {
-  double total = 0;
-  for (double v : x) total += v;
-  return total;
-}
-double squares(const std::vector<double>& x) {
-  double total = 0;
-  for (double v : x) total += v * v;
-  return total;
-}
-double magnitudes(const std::vector<double>& x) {
-  double total = 0;
-  for (double v : x) total += std::fabs(v);
-  return total;
-}
-double extreme(const std::vector<double>& x, double sign) {
-  double best = -infinity;
-  for (double v : x) {
-    if (std::isnan(v)) return v;
-    best = std::max(best, sign * v);
-  }
-  return sign * best;
-}
-double log_of_exps(const std::vector<double>& x) {
-  const double largest = extreme(x, 1);
-  if (std::isnan(largest) || std::isinf(largest)) return largest;
-  double total = 0;
-  for (double v : x) total += std::exp(v - largest);
-  return largest + std::log(total);
-}
-
-constexpr double ulp = 0x1p-23;
-
-// The table of docs/architecture.md.
 const Reduction reductions[] = {
-    {"sum", &Batch::sum, sum_of,
-     [](const std::vector<double>& x, double, double roundings) { return roundings * magnitudes(x); }, false},
-    {"mean", &Batch::mean, [](const std::vector<double>& x) { return sum_of(x) / static_cast<double>(x.size()); },
-     [](const std::vector<double>& x, double, double roundings) {
-       return (roundings + 3 * ulp) * magnitudes(x) / static_cast<double>(x.size());
-     },
-     false},
-    {"prod", &Batch::prod,
-     [](const std::vector<double>& x) {
-       double product = 1;
-       for (double v : x) product *= v;
-       return product;
-     },
-     [](const std::vector<double>& x, double result, double) {
-       return std::fabs(result) * static_cast<double>(x.size()) * 0x1p-24;
-     },
-     false},
-    {"max", &Batch::max, [](const std::vector<double>& x) { return extreme(x, 1); },
-     [](const std::vector<double>&, double, double) { return 0.0; }, true},
-    {"min", &Batch::min, [](const std::vector<double>& x) { return extreme(x, -1); },
-     [](const std::vector<double>&, double, double) { return 0.0; }, true},
-    {"sum_of_squares", &Batch::sum_of_squares, squares,
-     [](const std::vector<double>&, double result, double roundings) { return (roundings + ulp) * result; }, true},
-    {"l1_norm", &Batch::l1_norm, magnitudes,
-     [](const std::vector<double>&, double result, double roundings) { return roundings * result; }, true},
-    {"l2_norm", &Batch::l2_norm, [](const std::vector<double>& x) { return std::sqrt(squares(x)); },
-     [](const std::vector<double>&, double result, double roundings) { return (roundings / 2 + 5 * ulp) * result; },
-     false},
-    {"logsumexp", &Batch::logsumexp, log_of_exps,
-     [](const std::vector<double>&, double result, double) { return 0x1p-17 + 4 * ulp * std::fabs(result); }, true},
+    {"sum", &Batch::sum, false},
+    {"mean", &Batch::mean, false},
+    {"prod", &Batch::prod, false},
+    {"max", &Batch::max, true},
+    {"min", &Batch::min, true},
+    {"sum_of_squares", &Batch::sum_of_squares, true},
+    {"l1_norm", &Batch::l1_norm, true},
+    {"l2_norm", &Batch::l2_norm, false},
+    {"logsumexp", &Batch::logsumexp, true},
 };
 
 std::vector<bool> set_of(const Shape& shape, const std::vector<std::int64_t>& axes) {
@@ -93,21 +31,6 @@ std::vector<bool> set_of(const Shape& shape, const std::vector<std::int64_t>& ax
   const auto rank = static_cast<std::int64_t>(shape.rank());
   for (std::int64_t axis : axes) reduced[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = true;
   return reduced;
-}
-
-// Each block of neighbouring axes has the roundings of a sum of its own.
-double roundings_of(const Shape& shape, const std::vector<bool>& reduced) {
-  double total = 0;
-  std::uint64_t n = 1;
-  for (std::size_t i = 0; i <= shape.rank(); ++i) {
-    if (i < shape.rank() && (reduced[i] || shape[i] == 1)) {
-      n *= shape[i];
-    } else if (n != 1) {
-      total += reduction_tolerance(n);
-      n = 1;
-    }
-  }
-  return std::max(total, reduction_tolerance(1));
 }
 
 OpCase reduction(const Reduction& r, const Shape& shape, const std::vector<std::int64_t>& axes,
@@ -132,29 +55,9 @@ OpCase reduction(const Reduction& r, const Shape& shape, const std::vector<std::
     return (batch.*r.record)(in[0], Span<const std::int64_t>(axes), keep_dims);
   };
   c.reference = [&r, shape, reduced](const Data& in) {
-    std::uint64_t results = 1;
-    for (std::size_t i = 0; i < shape.rank(); ++i) results *= reduced[i] ? 1 : shape[i];
-    std::vector<std::vector<double>> sets(results);
-    for (std::uint64_t at = 0; at < in[0].size(); ++at) {
-      std::uint64_t result = 0;
-      std::uint64_t stride = 1;
-      std::uint64_t rest = at;
-      for (std::size_t i = shape.rank(); i-- > 0;) {
-        if (!reduced[i]) {
-          result += rest % shape[i] * stride;
-          stride *= shape[i];
-        }
-        rest /= shape[i];
-      }
-      sets[result].push_back(double{in[0][at]});
-    }
-    Expected expected;
-    const double roundings = roundings_of(shape, reduced);
-    for (const std::vector<double>& x : sets) {
-      expected.values.push_back(r.reference(x));
-      expected.allowed.push_back(r.allowed(x, expected.values.back(), roundings));
-    }
-    return expected;
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < reduced.size(); ++i) bits |= reduced[i] ? 1u << i : 0u;
+    return reference::reduce_axes(r.name, doubles(in[0]), shape, bits);
   };
   c.special_values = r.special_values;
   return c;

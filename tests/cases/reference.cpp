@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <sstream>
+#include <utility>
 
 namespace brontes::cases {
 namespace {
@@ -99,19 +100,6 @@ const std::vector<float>& special_values() {
   return values;
 }
 
-bool close(float got, double want, Tolerance tolerance) {
-  constexpr double largest = std::numeric_limits<float>::max();
-  constexpr double smallest = std::numeric_limits<float>::min();
-  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
-  if (std::isinf(want)) return std::isinf(got) && std::signbit(got) == std::signbit(want);
-  const double magnitude = std::fabs(want);
-  const double allowed = tolerance.absolute + tolerance.relative * magnitude;
-  // Past the largest finite number the answer is infinite; within the tolerance of it, either will do.
-  if (std::isinf(got)) return std::signbit(got) == std::signbit(want) && magnitude + allowed > largest;
-  const double difference = std::fabs(double{got} - want);
-  return difference <= allowed || (magnitude < smallest && std::fabs(double{got}) <= smallest);
-}
-
 bool close(const ElementwiseCase& c, double got, float x, float y, float z) {
   const auto matches = [&](float a, float b, float d) {
     const double want = c.reference(double{a}, double{b}, double{d}, double{c.p}, double{c.q});
@@ -172,16 +160,6 @@ std::string mismatch(Span<const float> got, Span<const float> want) {
   return {};
 }
 
-double reduction_tolerance(std::uint64_t n) {
-  const double length = static_cast<double>(n);
-  return n < 2 ? 0x1p-24 : 0x1p-24 * std::min(length, 42 + std::log2(length));
-}
-
-double matmul_bound(std::uint64_t k, bool shared) {
-  const double length = static_cast<double>(k);
-  return 0x1p-24 * (shared ? std::min(length + 2, length / 4 + 48) : length + 2);
-}
-
 double sum(Span<const float> x) {
   double total = 0;
   for (float v : x) total += double{v};
@@ -224,61 +202,16 @@ double minimum(Span<const float> x) {
   return best;
 }
 
-MatmulReference matmul(Span<const float> a, Span<const float> b, std::uint64_t m, std::uint64_t k, std::uint64_t n,
-                       Layout layout, float alpha) {
-  MatmulReference result;
-  result.product.resize(m * n);
-  result.magnitude.resize(m * n);
-  const std::uint64_t row_step = layout == Layout::kn ? n : 1;
-  const std::uint64_t column_step = layout == Layout::kn ? 1 : k;
-  for (std::uint64_t i = 0; i < m; ++i) {
-    for (std::uint64_t j = 0; j < n; ++j) {
-      double total = 0;
-      double magnitude = 0;
-      for (std::uint64_t p = 0; p < k; ++p) {
-        const double term = double{a[i * k + p]} * double{b[p * row_step + j * column_step]};
-        total += term;
-        magnitude += std::fabs(term);
-      }
-      result.product[i * n + j] = total * double{alpha};
-      result.magnitude[i * n + j] = magnitude * std::fabs(double{alpha});
-    }
-  }
-  return result;
-}
-
 MatmulReference batched_matmul(Span<const float> a, const Shape& a_shape, Span<const float> b, const Shape& b_shape,
                                Layout layout, float alpha) {
-  const std::size_t ra = a_shape.rank(), rb = b_shape.rank();
-  const std::uint64_t m = a_shape[ra - 2], k = a_shape[ra - 1];
-  const std::uint64_t n = b_shape[layout == Layout::nk ? rb - 2 : rb - 1];
-  // Extent of leading dim `dim`, counted from the innermost.
-  auto extent = [](const Shape& shape, std::size_t dim) {
-    return dim + 3 <= shape.rank() ? shape[shape.rank() - 3 - dim] : std::uint64_t{1};
-  };
-  const std::size_t dims = std::max(ra, rb) - 2;
-  std::uint64_t matrices = 1;
-  for (std::size_t d = 0; d < dims; ++d) {
-    matrices *= extent(a_shape, d) == 1 ? extent(b_shape, d) : extent(a_shape, d);
-  }
-  MatmulReference all;
-  for (std::uint64_t z = 0; z < matrices; ++z) {
-    std::uint64_t rest = z, in_a = 0, in_b = 0, step_a = 1, step_b = 1;
-    for (std::size_t d = 0; d < dims; ++d) {
-      const std::uint64_t ea = extent(a_shape, d), eb = extent(b_shape, d);
-      const std::uint64_t at = rest % std::max(ea, eb);
-      rest /= std::max(ea, eb);
-      in_a += (ea == 1 ? 0 : at) * step_a;
-      in_b += (eb == 1 ? 0 : at) * step_b;
-      step_a *= ea;
-      step_b *= eb;
-    }
-    const MatmulReference one =
-        matmul({a.data() + in_a * m * k, m * k}, {b.data() + in_b * k * n, k * n}, m, k, n, layout, alpha);
-    all.product.insert(all.product.end(), one.product.begin(), one.product.end());
-    all.magnitude.insert(all.magnitude.end(), one.magnitude.begin(), one.magnitude.end());
-  }
-  return all;
+  reference::Expected expected =
+      reference::matmul({a.begin(), a.end()}, a_shape, {b.begin(), b.end()}, b_shape, layout, double{alpha});
+  return {std::move(expected.values), std::move(expected.allowed)};
+}
+
+MatmulReference matmul(Span<const float> a, Span<const float> b, std::uint64_t m, std::uint64_t k, std::uint64_t n,
+                       Layout layout, float alpha) {
+  return batched_matmul(a, Shape(m, k), b, layout == Layout::nk ? Shape(n, k) : Shape(k, n), layout, alpha);
 }
 
 std::string mismatch(Span<const float> got, const MatmulReference& want, double tolerance) {

@@ -33,9 +33,7 @@ const std::vector<float>& special_values();
 /// The same for i32 and masks, as far as floats can have them: the limits of the range among them.
 const std::vector<float>& special_values(DType type);
 
-/// NaN matches NaN, infinities match by sign, zeros match whatever their sign. Results below the
-/// smallest normal number may have been flushed to zero.
-bool close(float got, double want, Tolerance tolerance);
+using reference::close;
 
 /// close() to the reference of the case, where the device may also have flushed denormal operands.
 bool close(const ElementwiseCase& c, double got, float x, float y, float z = 0);
@@ -51,7 +49,7 @@ std::string mismatch(Span<const float> got, Span<const float> want);
 
 // Reductions. The tolerance of sum and dot of n elements is reduction_tolerance(n) times the sum of magnitudes,
 // whatever the elements are: no element takes part in more additions than that has roundings.
-double reduction_tolerance(std::uint64_t n);
+using reference::reduction_tolerance;
 
 double sum(Span<const float> x);
 double sum_of_magnitudes(Span<const float> x);
@@ -62,7 +60,7 @@ double minimum(Span<const float> x);
 
 // Matmul. The tolerance of one element is that of its kernel times the same product of magnitudes, whatever the
 // elements are. `shared` for kernels whose lanes, four or more, share k: gemv and subgroup with W[n,k].
-double matmul_bound(std::uint64_t k, bool shared);
+using reference::matmul_bound;
 // What random elements of both signs keep within, for k up to some thousands.
 inline constexpr double matmul_tolerance = 0x1p-20;
 

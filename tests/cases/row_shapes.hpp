@@ -3,8 +3,7 @@
 
 #include <brontes/tensor.hpp>
 
-#include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,6 +12,10 @@ namespace brontes::cases {
 struct RowCase {
   Shape shape;
   std::int64_t axis = -1;
+
+  std::size_t index() const {
+    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.rank()) : axis);
+  }
 };
 
 /// Rows of all kinds, with lengths that are held by one lane, by a team, and not at all.
@@ -47,25 +50,6 @@ inline std::vector<RowCase> column_cases() {
   all.push_back({Shape(7, 0, 3), 1});
   all.push_back({Shape(0, 6, 3), 1});
   return all;
-}
-
-/// Calls line(offset, stride) for every line along the axis.
-template <class Line>
-void for_lines(const RowCase& c, Line line) {
-  const auto rank = static_cast<std::int64_t>(c.shape.rank());
-  const auto axis = static_cast<std::size_t>(c.axis < 0 ? c.axis + rank : c.axis);
-  std::uint64_t inner = 1;
-  for (std::size_t i = axis + 1; i < c.shape.rank(); ++i) inner *= c.shape[i];
-  const std::uint64_t n = c.shape[axis];
-  for (std::uint64_t first = 0; n != 0 && first < c.shape.count(); first += n * inner) {
-    for (std::uint64_t j = 0; j < inner; ++j) line(first + j, inner, n);
-  }
-}
-
-/// Rounding errors that an element of a sum along a line of n takes part in, whatever the elements are.
-inline double row_roundings(std::uint64_t n) {
-  const double length = static_cast<double>(n);
-  return std::min(length, 180 + std::sqrt(length) / 2);
 }
 
 }  // namespace brontes::cases

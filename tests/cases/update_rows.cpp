@@ -12,19 +12,7 @@ OpCase update(const Shape& x, const Shape& index, const Shape& rows, DType type 
   c.operands = {{x, -100, 100, type}, {index, -entries - 1, entries, DType::i32}, {rows, -100, 100, type}};
   c.record = [](Batch& batch, const std::vector<Tensor>& in) { return batch.update_rows(in[0], in[1], in[2]); };
   c.reference = [x](const Data& in) {
-    std::uint64_t width = 1;
-    for (std::size_t i = 1; i < x.rank(); ++i) width *= x[i];
-    const auto entries_of_x = static_cast<std::int64_t>(x[0]);
-    Expected y{{in[0].begin(), in[0].end()}, std::vector<double>(in[0].size())};  // exact
-    for (std::size_t k = 0; k < in[1].size(); ++k) {
-      auto row = static_cast<std::int64_t>(in[1][k]);
-      if (row < 0) row += entries_of_x;
-      if (row < 0 || row >= entries_of_x) continue;
-      for (std::uint64_t j = 0; j < width; ++j) {
-        y.values[static_cast<std::uint64_t>(row) * width + j] = static_cast<double>(in[2][k * width + j]);
-      }
-    }
-    return y;
+    return reference::update_rows(doubles(in[0]), x, doubles(in[1]), doubles(in[2]));
   };
   return c;
 }

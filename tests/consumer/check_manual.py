@@ -22,7 +22,7 @@ def main():
     for command in commands:
         if not re.search(rf"^\.B[A-Z]* \"?{command}\b", page, re.MULTILINE):
             problems.append(f"the man page has no command {command}")
-        options = set(re.findall(r"--[a-z]+", output(program, command, "--help"))) | {"--help"}
+        options = set(re.findall(r"--[a-z][a-z-]*", output(program, command, "--help"))) | {"--help"}
         known |= options
         offered = set(output("bash", "-c", 'source "$1"; COMP_WORDS=(brontes "$2" ""); COMP_CWORD=2; _brontes; '
                              'printf "%s\\n" "${COMPREPLY[@]}"', "bash", str(completion), command).split())
@@ -30,7 +30,7 @@ def main():
             problems.append(f"{command}: the completion offers {sorted(offered)}, the help has {sorted(options)}")
     problems += [f"the man page has no {option}" for option in sorted(known - {"--version"}) if option not in page]
     problems += [f"the man page has {option}, which no command takes"
-                 for option in sorted(set(re.findall(r"--[a-z]+", page)) - known)]
+                 for option in sorted(set(re.findall(r"--[a-z][a-z-]*", page)) - known)]
     offered = set(output("bash", "-c", 'source "$1"; COMP_WORDS=(brontes ""); COMP_CWORD=1; _brontes; '
                          'printf "%s\\n" "${COMPREPLY[@]}"', "bash", str(completion)).split())
     if offered != {*commands, "help", "--help", "--version"}:

@@ -61,6 +61,7 @@ constexpr VkResult device[] = {VK_ERROR_OUT_OF_HOST_MEMORY,
   X(vkCreateInstance, instance)                      \
   X(vkCreatePipelineCache, memory)                   \
   X(vkCreatePipelineLayout, memory)                  \
+  X(vkCreateQueryPool, memory)                       \
   X(vkCreateSemaphore, memory)                       \
   X(vkCreateShaderModule, memory)                    \
   X(vkEndCommandBuffer, memory)                      \
@@ -70,6 +71,7 @@ constexpr VkResult device[] = {VK_ERROR_OUT_OF_HOST_MEMORY,
   X(vkEnumeratePhysicalDevices, devices)             \
   X(vkFlushMappedMemoryRanges, memory)               \
   X(vkGetPipelineCacheData, listing)                 \
+  X(vkGetQueryPoolResults, losing)                   \
   X(vkGetSemaphoreCounterValue, losing)              \
   X(vkInvalidateMappedMemoryRanges, memory)          \
   X(vkMapMemory, mapping)                            \
@@ -90,6 +92,8 @@ constexpr VkResult device[] = {VK_ERROR_OUT_OF_HOST_MEMORY,
   X(vkCmdFillBuffer)                          \
   X(vkCmdPipelineBarrier)                     \
   X(vkCmdPushConstants)                       \
+  X(vkCmdResetQueryPool)                      \
+  X(vkCmdWriteTimestamp)                      \
   X(vkDestroyBuffer)                          \
   X(vkDestroyBufferView)                      \
   X(vkDestroyCommandPool)                     \
@@ -101,6 +105,7 @@ constexpr VkResult device[] = {VK_ERROR_OUT_OF_HOST_MEMORY,
   X(vkDestroyPipeline)                        \
   X(vkDestroyPipelineCache)                   \
   X(vkDestroyPipelineLayout)                  \
+  X(vkDestroyQueryPool)                       \
   X(vkDestroySemaphore)                       \
   X(vkDestroyShaderModule)                    \
   X(vkEnumerateInstanceVersion)               \
@@ -132,6 +137,7 @@ constexpr VkResult device[] = {VK_ERROR_OUT_OF_HOST_MEMORY,
   X("pipeline", vkCreateComputePipelines, vkDestroyPipeline)                      \
   X("pipeline cache", vkCreatePipelineCache, vkDestroyPipelineCache)              \
   X("pipeline layout", vkCreatePipelineLayout, vkDestroyPipelineLayout)           \
+  X("query pool", vkCreateQueryPool, vkDestroyQueryPool)                          \
   X("semaphore", vkCreateSemaphore, vkDestroySemaphore)                           \
   X("shader module", vkCreateShaderModule, vkDestroyShaderModule)
 
@@ -187,6 +193,22 @@ void note_freed(VkDevice, VkDeviceMemory gone, const VkAllocationCallbacks*) {
   if (found == device_memory.sizes.end()) return;
   device_memory.bytes -= found->second;
   device_memory.sizes.erase(found);
+}
+
+// What spy_break() has shader modules do instead.
+std::atomic<std::uint32_t> broken_opcode{0};
+std::atomic<std::uint32_t> opcode_instead{0};
+
+VkResult create_module(PFN_vkCreateShaderModule real, VkDevice owner, const VkShaderModuleCreateInfo* info,
+                       const VkAllocationCallbacks* callbacks, VkShaderModule* made) {
+  if (broken_opcode == 0) return real(owner, info, callbacks, made);
+  std::vector<std::uint32_t> code(info->pCode, info->pCode + info->codeSize / 4);
+  for (std::size_t at = 5; at < code.size() && code[at] >> 16 != 0; at += code[at] >> 16) {
+    if ((code[at] & 0xffffu) == broken_opcode) code[at] = (code[at] & 0xffff0000u) | opcode_instead;
+  }
+  VkShaderModuleCreateInfo broken = *info;
+  broken.pCode = code.data();
+  return real(owner, &broken, callbacks, made);
 }
 
 struct Results {
@@ -284,7 +306,11 @@ struct Hook<Tag, VkResult(VKAPI_PTR*)(Arguments...)> {
     if constexpr (same(Tag::name, "vkAllocateMemory")) {
       if (over_limit(arguments...)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     }
-    result = real.load()(arguments...);
+    if constexpr (same(Tag::name, "vkCreateShaderModule")) {
+      result = create_module(real.load(), arguments...);
+    } else {
+      result = real.load()(arguments...);
+    }
     if constexpr (same(Tag::name, "vkAllocateMemory")) {
       if (result == VK_SUCCESS) note_allocated(arguments...);
     }
@@ -486,6 +512,10 @@ SPY_EXPORT const char* spy_kind(std::uint32_t kind) { return kinds[kind].name; }
 SPY_EXPORT std::int64_t spy_live(std::uint32_t kind) { return live[kind]; }
 
 SPY_EXPORT void spy_version(std::uint32_t api_version) { reported_version = api_version; }
+SPY_EXPORT void spy_break(std::uint32_t opcode, std::uint32_t instead) {
+  opcode_instead = instead;
+  broken_opcode = opcode;
+}
 SPY_EXPORT void spy_hide(const char* name) { hidden = name; }
 SPY_EXPORT const char* spy_function(std::uint32_t index) {
   static constexpr const char* names[] = {

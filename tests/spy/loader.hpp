@@ -41,6 +41,8 @@ std::int64_t spy_live(std::uint32_t kind);
 
 /// Devices report this as their Vulkan version; 0 leaves theirs.
 void spy_version(std::uint32_t api_version);
+/// Shader modules have instructions of one opcode replaced by another's; 0: none.
+void spy_break(std::uint32_t opcode, std::uint32_t instead);
 /// The function does not exist, by whichever way it is asked for; null: all do.
 void spy_hide(const char* name);
 /// Functions that are watched, by number; null past the last.

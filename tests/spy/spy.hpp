@@ -32,6 +32,7 @@ class Spy {
     find("spy_kind", kind);
     find("spy_live", live);
     find("spy_version", version);
+    find("spy_break", break_opcode);
     find("spy_hide", hide);
     find("spy_function", function);
     find("spy_limit_memory", limit_memory);
@@ -75,6 +76,7 @@ class Spy {
   decltype(&spy_kind) kind = nullptr;
   decltype(&spy_live) live = nullptr;
   decltype(&spy_version) version = nullptr;
+  decltype(&spy_break) break_opcode = nullptr;
   decltype(&spy_hide) hide = nullptr;
   decltype(&spy_function) function = nullptr;
   decltype(&spy_limit_memory) limit_memory = nullptr;
@@ -86,6 +88,7 @@ class Spy {
   void restore() const {
     reset();
     version(0);
+    break_opcode(0, 0);
     hide(nullptr);
     limit_memory(0);
   }

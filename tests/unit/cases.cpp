@@ -39,6 +39,7 @@ TEST_CASE("every op of the elementwise table has a reference case", "[cases]") {
     INFO("op " << row.name);
     const cases::ElementwiseCase* found = cases::find_elementwise_case(row.name);
     CHECK(found != nullptr);
+    CHECK(brontes::reference::elementwise(row.name) != nullptr);
     if (found == nullptr) continue;
     CHECK(found->arity == row.arity);
     CHECK(found->scalars == row.scalars);

@@ -9,14 +9,14 @@
 namespace tool {
 
 const char* const version_help =
-    "Usage: brontes version\n"
+    "Usage: brontes version [--json]\n"
     "\n"
     "Prints the version of the library.\n";
 
 int version(const Arguments& arguments) {
-  const Parsed parsed = parse(arguments, {{}, {}, 0});
+  const Parsed parsed = parse(arguments, {{"--json"}, {}, 0});
   if (!parsed.problem.empty()) return report_misuse("version", parsed.problem);
-  std::printf("brontes %s\n", brontes::version());
+  std::printf(parsed.flag("--json") ? "{\"version\": \"%s\"}\n" : "brontes %s\n", brontes::version());
   return success;
 }
 
@@ -35,9 +35,18 @@ struct Command {
 };
 
 const Command commands[] = {
+    {"bench", "run the benchmarks (brontes-bench)", bench, bench_help},
+    {"cache", "show or clear the files kept for a device", cache, cache_help},
+    {"check", "run a batch file and compare each dispatch with the CPU", check, check_help},
     {"demo", "run two small batches and compare them with the CPU", demo, demo_help},
     {"devices", "list the Vulkan devices and say which would be used", devices, devices_help},
     {"explain", "say which kernel does a matrix product, and why", explain, explain_help},
+    {"info", "say what the library makes of a device: limits, cache, tuning", info, info_help},
+    {"kernels", "list every kernel of the library", kernels, kernels_help},
+    {"plan", "print what a batch file would run", plan, plan_help},
+    {"profile", "say what each dispatch of a batch file takes", profile, profile_help},
+    {"run", "run a batch file", run, run_help},
+    {"trace", "write what host and device do when, for Perfetto", trace, trace_help},
     {"tune", "measure which kernels do matrix products fastest here, and remember it", tune, tune_help},
     {"version", "print the version of the library", version, version_help},
 };
@@ -53,7 +62,7 @@ void print_usage(std::FILE* to) {
 
 bool asks_for_help(const std::string& argument) { return argument == "--help" || argument == "-h"; }
 
-int run(Arguments arguments) {
+int dispatch(Arguments arguments) {
   if (arguments.empty()) {
     print_usage(stderr);
     return misuse;
@@ -71,7 +80,9 @@ int run(Arguments arguments) {
   if (name == "--version") name = "version";
   for (const Command& c : commands) {
     if (name != c.name) continue;
-    if (std::any_of(arguments.begin(), arguments.end(), asks_for_help)) {
+    // What is behind -- is for somebody else.
+    const auto own = std::find(arguments.begin(), arguments.end(), "--");
+    if (std::any_of(arguments.begin(), own, asks_for_help)) {
       std::fputs(c.help, stdout);
       return success;
     }
@@ -86,7 +97,7 @@ int run(Arguments arguments) {
 }  // namespace tool
 
 int main(int argc, char** argv) {
-  const int status = tool::run(tool::Arguments(argv + std::min(argc, 1), argv + argc));
+  const int status = tool::dispatch(tool::Arguments(argv + std::min(argc, 1), argv + argc));
   if (std::fflush(stdout) != 0 && status == tool::success) {
     std::perror("brontes: standard output");
     return tool::failure;

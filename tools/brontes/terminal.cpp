@@ -1,6 +1,7 @@
 #include "terminal.hpp"
 
 #include "commands.hpp"
+#include "util/hex.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +50,23 @@ std::string api_version(const brontes::DeviceInfo& device) {
   const std::uint32_t packed = device.api_version;
   return std::to_string(packed >> 22 & 0x7f) + "." + std::to_string(packed >> 12 & 0x3ff) + "." +
          std::to_string(packed & 0xfff);
+}
+
+std::string uuid_text(const brontes::DeviceInfo& device) {
+  std::string text = brontes::util::hex(device.uuid);
+  for (const std::size_t at : {20u, 16u, 12u, 8u}) text.insert(at, "-");
+  return text;
+}
+
+void put_device(Json& json, const brontes::DeviceInfo& device) {
+  json.put("index", device.index);
+  json.put("name", device.name);
+  json.put("type", brontes::to_string(device.type));
+  json.put("driver", device.driver);
+  json.put("vulkan", api_version(device));
+  json.put("uuid", uuid_text(device));
+  json.put("suitable", device.suitable);
+  json.put("unsuitable_because", device.unsuitable_because);
 }
 
 void print_device(const brontes::DeviceInfo& device) {

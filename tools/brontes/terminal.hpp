@@ -1,6 +1,8 @@
 // Writing for people: emphasis where there is a terminal, and what several commands print alike.
 #pragma once
 
+#include "json.hpp"
+
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
 
@@ -21,6 +23,12 @@ int report(const brontes::Error& error);
 
 /// "1.3.255" from Vulkan's packed form.
 std::string api_version(const brontes::DeviceInfo& device);
+
+/// With its dashes.
+std::string uuid_text(const brontes::DeviceInfo& device);
+
+/// What commands say of a device in JSON, as members of an object.
+void put_device(Json& json, const brontes::DeviceInfo& device);
 
 /// The device's name, kind and driver; a banner if it is a CPU driver.
 void print_device(const brontes::DeviceInfo& device);

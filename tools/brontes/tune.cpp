@@ -1,11 +1,13 @@
 #include "commands.hpp"
 #include "interrupt.hpp"
+#include "json.hpp"
 #include "terminal.hpp"
 
 #include <brontes/tuning.hpp>
 
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 
 namespace tool {
 namespace {
@@ -59,10 +61,39 @@ void print(const brontes::TuneReport& report) {
   std::printf("\n");
 }
 
+void write_json(const brontes::TuneReport& report) {
+  Json json(std::cout);
+  json.begin(nullptr, '{');
+  json.begin("shapes", '[');
+  for (const brontes::TunedShape& t : report.shapes) {
+    json.begin(nullptr, '{');
+    json.put("m", t.shape.m);
+    json.put("k", t.shape.k);
+    json.put("n", t.shape.n);
+    json.put("layout", brontes::to_string(t.shape.layout));
+    json.put("default_kernel", brontes::to_string(t.default_kernel));
+    json.put("default_seconds", t.default_seconds);
+    json.put("kernel", brontes::to_string(t.kernel));
+    json.put("variant", std::uint64_t{t.variant});
+    json.put("seconds", t.seconds);
+    json.put("gain", t.gain);
+    json.end('}');
+  }
+  json.end(']');
+  json.put("skipped", std::uint64_t{report.skipped});
+  json.put("stopped", report.stopped);
+  json.put("access", brontes::to_string(report.access));
+  json.put("access_now", brontes::to_string(report.access_now));
+  json.put("path", report.path);
+  json.put("note", report.note);
+  json.end('}');
+  std::cout << '\n';
+}
+
 }  // namespace
 
 const char* const tune_help =
-    "Usage: brontes tune [--quick] [--seconds N] [--device WHICH]\n"
+    "Usage: brontes tune [--quick] [--seconds N] [--device WHICH] [--json]\n"
     "\n"
     "Measures which kernel multiplies matrices fastest on this device, over a grid of shapes, and remembers\n"
     "where something is clearly faster than the default. Programs use it from their next Device::open() on.\n"
@@ -71,12 +102,13 @@ const char* const tune_help =
     "  --quick         a few shapes only, in at most a minute\n"
     "  --seconds N     stop after this time, 300 unless told; what was measured by then counts\n"
     "  --device WHICH  an index, a part of the name, or a UUID; see `brontes devices`\n"
+    "  --json          what was found, as JSON\n"
     "\n"
     "The file lies beside the pipeline cache, below $XDG_CACHE_HOME/brontes or ~/.cache/brontes. Delete it to\n"
     "have the defaults again. `brontes explain M K N` tells what counts for a product.\n";
 
 int tune(const Arguments& arguments) {
-  const Parsed parsed = parse(arguments, {{"--quick"}, {"--seconds", "--device"}, 0});
+  const Parsed parsed = parse(arguments, {{"--quick", "--json"}, {"--seconds", "--device"}, 0});
   if (!parsed.problem.empty()) return report_misuse("tune", parsed.problem);
   const bool quick = parsed.flag("--quick");
 
@@ -96,7 +128,8 @@ int tune(const Arguments& arguments) {
   };
   const auto device = brontes::Device::open(device_options);
   if (!device) return report(device.error());
-  print_device(device->info());
+  const bool as_json = parsed.flag("--json");
+  if (!as_json) print_device(device->info());
   std::fflush(stdout);
 
   watch_interrupts();
@@ -108,14 +141,19 @@ int tune(const Arguments& arguments) {
   const auto tuned = brontes::tune_matmul(*device, options);
   bar.clear();
   if (!tuned) return report(tuned.error());
-  print(*tuned);
-  if (tuned->shapes.empty()) std::printf("Building the kernels took all the time: give it more --seconds.\n");
+  if (as_json) {
+    write_json(*tuned);
+  } else {
+    print(*tuned);
+  }
+  if (!as_json && tuned->shapes.empty())
+    std::printf("Building the kernels took all the time: give it more --seconds.\n");
   if (tuned->path.empty()) {
     std::fflush(stdout);
     std::fprintf(stderr, "brontes: not saved: %s\n", tuned->note.c_str());
     return failure;
   }
-  std::printf("Saved to %s\n", tuned->path.c_str());
+  if (!as_json) std::printf("Saved to %s\n", tuned->path.c_str());
   return tuned->stopped ? exit_interrupted : success;
 }
 

@@ -243,6 +243,8 @@ typedef struct brontes_simulated_limits {
   int32_t no_subgroup_operations; /**< no arithmetic or ballots within a subgroup */
   int32_t no_float_controls;      /**< shaders cannot ask for NaN and infinities to be kept */
   int32_t staged_memory;          /**< no mapped device memory: everything goes through staging */
+  int32_t no_timestamps;          /**< the queue has no timestamps: nothing can be profiled */
+  int32_t reserved;               /**< must be 0 */
 } brontes_simulated_limits;
 
 typedef struct brontes_device_options {
@@ -389,6 +391,14 @@ BRONTES_API brontes_status brontes_device_save_pipelines(const brontes_device* d
  *  finds damage and not forgery: load nothing that others can write. Thread-safety: any thread. */
 BRONTES_API brontes_status brontes_device_load_pipelines(const brontes_device* device, const uint8_t* bytes,
                                                          size_t count, brontes_error* error);
+
+/** Records from now on what the library does with the device and when, up to `max_spans` spans; 0: 2^20.
+ *  BRONTES_ERROR_INVALID_ARGUMENT when that is being done already. */
+BRONTES_API brontes_status brontes_device_start_trace(const brontes_device* device, size_t max_spans,
+                                                      brontes_error* error);
+/** Waits for work in flight and gives what was recorded, as JSON in the Trace Event Format. `trace` is freed with
+ *  brontes_free(). BRONTES_ERROR_INVALID_ARGUMENT without brontes_device_start_trace(). */
+BRONTES_API brontes_status brontes_device_stop_trace(const brontes_device* device, char** trace, brontes_error* error);
 
 /** Where the measurements that a device uses come from. */
 typedef int32_t brontes_tuning_state;
@@ -1049,6 +1059,29 @@ BRONTES_API brontes_status brontes_program_get_memory(const brontes_program* pro
 /** What a run does. `text` is freed with brontes_free(). */
 BRONTES_API brontes_status brontes_program_dump(const brontes_program* program, brontes_dump_format format, char** text,
                                                 brontes_error* error);
+
+/** What a program is compared with in a profile, per second; 0: not known. */
+typedef struct brontes_profile_options {
+  size_t struct_size;
+  uint32_t runs;    /**< how often to run; times are the medians. 0: 5 */
+  uint32_t merged;  /**< not 0: dispatches with the same op and kernel as one, the longest first */
+  double max_flops; /**< arithmetic, where a multiply-add counts as two */
+  double max_bytes; /**< memory, read or written */
+} brontes_profile_options;
+
+/** Runs the program some times with a timestamp after each dispatch, and says what each takes: a table, or JSON with
+ * the members of brontes::Profile. Results are those of any other run. `options` may be null. `text` is freed with
+ *  brontes_free(). BRONTES_ERROR_INVALID_ARGUMENT for BRONTES_DUMP_DOT, BRONTES_ERROR_UNSUPPORTED where the
+ *  queue has no timestamps. */
+BRONTES_API brontes_status brontes_program_profile(brontes_program* program, const brontes_profile_options* options,
+                                                   brontes_dump_format format, char** text, brontes_error* error);
+
+/** Runs the program once, one dispatch at a time, and compares one in `every` with a double-precision reference. `ok`
+ * is 0 if one is wrong; `text` says which, as text or JSON, and is freed with brontes_free(). Either may be null.
+ *  BRONTES_ERROR_INVALID_ARGUMENT for BRONTES_DUMP_DOT, and where `every` is 0. */
+BRONTES_API brontes_status brontes_program_shadow_check(brontes_program* program, uint32_t every,
+                                                        brontes_dump_format format, int* ok, char** text,
+                                                        brontes_error* error);
 
 /* --- Submissions ------------------------------------------------------------------------------------------------- */
 

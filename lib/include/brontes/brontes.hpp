@@ -4,6 +4,7 @@
 /// Everything but vulkan.hpp, which needs the Vulkan headers.
 #include <brontes/batch.hpp>
 #include <brontes/buffer.hpp>
+#include <brontes/catalogue.hpp>
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
 #include <brontes/kernel.hpp>
@@ -12,7 +13,9 @@
 #include <brontes/ops.hpp>
 #include <brontes/pipeline_cache.hpp>
 #include <brontes/prepare.hpp>
+#include <brontes/profile.hpp>
 #include <brontes/program.hpp>
+#include <brontes/shadow.hpp>
 #include <brontes/stats.hpp>
 #include <brontes/tensor.hpp>
 #include <brontes/tuning.hpp>

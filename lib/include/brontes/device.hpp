@@ -49,6 +49,7 @@ struct SimulatedLimits {
   bool no_subgroup_operations = false;      ///< no arithmetic or ballots within a subgroup
   bool no_float_controls = false;           ///< shaders cannot ask for NaN and infinities to be kept
   bool staged_memory = false;               ///< no mapped device memory: everything goes through staging
+  bool no_timestamps = false;               ///< the queue has no timestamps: nothing can be profiled
 };
 
 /// How kernels access memory. Affects speed only, never results.
@@ -94,6 +95,11 @@ struct DeviceOptions {
   PipelineCacheOptions pipeline_cache;
   TuningOptions tuning;
   SimulatedLimits simulate;
+};
+
+struct TraceOptions {
+  /// How many spans are kept. Further ones are counted, and the trace says how many there were.
+  std::size_t max_spans = std::size_t{1} << 20;
 };
 
 /// One Vulkan device, as Device::list() and Device::info() describe it.
@@ -192,6 +198,18 @@ class BRONTES_API Device {
   /// Writes the pipeline cache now. Errc::io when the file cannot be written, Errc::invalid_argument
   /// when the cache is off.
   Error save_pipeline_cache() const;
+
+  /// Records from now on what this library does with the device, and when: on the host each recorded op, plan, encode,
+  /// write, submit, wait and read; on the device each dispatch and copy of a run, by timestamps. Programs that were
+  /// compiled before are traced, too. Results do not change; runs gain no barrier. Runs recorded into a command buffer
+  /// of the application's (vulkan::record) show on the host only. While nothing is traced, a call costs one load.
+  /// Errc::invalid_argument when the Device is being traced already.
+  Error start_trace(const TraceOptions& options = {}) const;
+  /// Waits for work in flight and gives what was recorded since start_trace(), as JSON in the Trace Event Format that
+  /// Perfetto and chrome://tracing open; docs/profiling.md describes it. Host and device are on one clock:
+  /// by VK_EXT_calibrated_timestamps where the device has it, otherwise by an estimate that has every run between its
+  /// submit and the end of the wait that saw it done. Errc::invalid_argument without start_trace().
+  Result<std::string> stop_trace() const;
 
   /// Which measurements of tune_matmul() are used.
   TuningStatus tuning() const;

@@ -5,6 +5,8 @@
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>
 #include <brontes/export.hpp>
+#include <brontes/profile.hpp>
+#include <brontes/shadow.hpp>
 #include <brontes/stats.hpp>
 #include <brontes/tensor.hpp>
 
@@ -111,6 +113,19 @@ class BRONTES_API Program {
   /// The same into caller-provided memory. Errc::shape_mismatch unless out.size() == x.size().
   Error read(Tensor x, Span<float> out) const;
   Error read(Tensor x, Span<std::int32_t> out) const;
+
+  /// Runs the program some times with a timestamp after each dispatch, and says what each takes (brontes/profile.hpp).
+  /// No barrier is added and results are the same, bit for bit; nothing is left behind that slows later runs. They
+  /// are runs like any other: store() is applied in each. Waits.
+  /// Errc::unsupported where the queue has no timestamps, invalid_argument for 0 runs; else as run().
+  Result<Profile> profile(const ProfileOptions& options = {});
+
+  /// Runs the program once, one dispatch at a time, and computes what each must give once more on the host, in double
+  /// precision and from the operands that it had on the device. Says which is the first that is off by more than the
+  /// tolerance of its ops (docs/architecture.md). It is a run like any other: store() is applied. Much slower than
+  /// run(): a matrix product takes minutes where the device takes a second.
+  /// Errc::invalid_argument when options.every is 0; else as run().
+  Result<ShadowReport> shadow_check(const ShadowOptions& options = {});
 
   /// Exact counts; those of execution add up over all runs.
   BatchStats stats() const noexcept;
