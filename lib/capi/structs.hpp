@@ -141,7 +141,7 @@ BRONTES_FULL(brontes_kernel_options, update_count);
 BRONTES_FULL(brontes_kernel_binding, access);
 BRONTES_FULL(brontes_kernel_info, reserved);
 BRONTES_FULL(brontes_batch_options, batch_invariant);
-BRONTES_FULL(brontes_batch_stats, arena_bytes_without_reuse);
+BRONTES_FULL(brontes_batch_stats, fused_programs);
 BRONTES_FULL(brontes_matmul_options, reserved);
 BRONTES_FULL(brontes_matmul_choice, reserved);
 BRONTES_FULL(brontes_matmul_epilogue, no_bias);
