@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 // CPU seconds since boot, of everybody; negative where unknown.
@@ -79,4 +79,4 @@ double Bystander::others() const {
   return std::clamp(share, 0.0, 1.0);
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-namespace bench {
+namespace brontes::bench {
 
 enum class Simd { other, avx2, avx512 };
 Simd simd();
@@ -33,4 +33,4 @@ class Bystander {
   double own_;
 };
 
-}  // namespace bench
+}  // namespace brontes::bench

@@ -1,29 +1,35 @@
 #define ANKERL_NANOBENCH_IMPLEMENT
 #include <nanobench.h>
 
+#include "counts.hpp"
+#include "instructions.hpp"
 #include "interrupt.hpp"
 #include "machine.hpp"
 #include "measure.hpp"
-#include "support.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <exception>
+#include <map>
 #include <optional>
 #include <thread>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using ankerl::nanobench::Bench;
 using Measure = ankerl::nanobench::Result::Measure;
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
+
+// Counts of a case that takes no longer are made several times.
+constexpr double quick_seconds = 0.25;
+constexpr int counted_iterations = 3;
+
+// A dump of thousands of ops is kept up to here.
+constexpr std::size_t dump_lines = 400;
 
 // A case on its way: it has been checked, and an epoch is `iterations` of it.
 struct Running {
@@ -32,7 +38,8 @@ struct Running {
   Bench bench;
   double checked_in = 0;  // seconds its check took: a cold run and the reference
   int epochs = 0;
-  Measurement result;
+  CaseResult result;
+  Run timed;
 };
 
 void settle(const Case& what) {
@@ -41,10 +48,10 @@ void settle(const Case& what) {
 
 // One epoch. Without a number of iterations yet, nanobench finds one that takes long enough.
 double epoch(Running& running) {
-  running.bench.epochIterations(running.result.iterations);
+  running.bench.epochIterations(running.timed.iterations);
   running.bench.run(running.result.name, running.what->run);
   const auto& taken = running.bench.results().back();
-  running.result.iterations = static_cast<std::uint64_t>(taken.get(0, Measure::iterations));
+  running.timed.iterations = static_cast<std::uint64_t>(taken.get(0, Measure::iterations));
   settle(*running.what);
   return taken.get(0, Measure::elapsed);
 }
@@ -52,10 +59,10 @@ double epoch(Running& running) {
 // Whatever ran before left the caches full of its own, or the cores asleep: a turn begins with iterations that do not
 // count, for as long as an epoch takes. One that is longer by itself gets there on its own.
 void warm_up(Running& running, const Effort& effort) {
-  if (running.result.iterations <= 1) return;
+  if (running.timed.iterations <= 1) return;
   const auto begin = std::chrono::steady_clock::now();
   do running.what->run();
-  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < effort.epoch_seconds);
+  while (seconds_since(begin) < effort.epoch_seconds);
 }
 
 void calibrate(Running& running, const Effort& effort) {
@@ -66,37 +73,73 @@ void calibrate(Running& running, const Effort& effort) {
 
   // Not worth a run to find out what is known.
   if (running.checked_in > effort.budget) {
-    running.result.iterations = 1;
+    running.timed.iterations = 1;
     running.epochs = 1;
     return;
   }
   // The check ran it once; this is the second time, warm, and tells whether there is time for more.
   const auto begin = std::chrono::steady_clock::now();
   running.what->run();
-  const double once = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double once = seconds_since(begin);
   if (once >= effort.epoch_seconds) {
-    running.result.iterations = 1;
+    running.timed.iterations = 1;
     settle(*running.what);
   } else {
     epoch(running);
   }
-  const double seconds = std::max(once * static_cast<double>(running.result.iterations), effort.epoch_seconds);
+  const double seconds = std::max(once * static_cast<double>(running.timed.iterations), effort.epoch_seconds);
   const double affordable = std::clamp(effort.budget / seconds, 1.0, static_cast<double>(effort.epochs));
   running.epochs = static_cast<int>(affordable);
   if (once < effort.budget) running.epochs = std::max(running.epochs, std::min(effort.least_epochs, effort.epochs));
 }
 
-void summarise(Measurement& m) {
-  m.median = median_of(m.samples);
-  m.minimum = *std::min_element(m.samples.begin(), m.samples.end());
-  std::vector<double> errors;
-  for (double sample : m.samples) errors.push_back(std::abs(sample - m.median) / sample);
-  m.error = median_of(std::move(errors));
+std::string shortened(const std::string& dump) {
+  std::size_t end = 0;
+  for (std::size_t line = 0; line < dump_lines; ++line) {
+    end = dump.find('\n', end);
+    if (end == std::string::npos) return dump;
+    ++end;
+  }
+  const auto more = std::count(dump.begin() + static_cast<std::ptrdiff_t>(end), dump.end(), '\n');
+  return more == 0 ? dump : dump.substr(0, end) + "... " + std::to_string(more) + " more lines\n";
+}
+
+// After the check and another run everything is warm.
+void count_warm(Running& running, const Device& device, const Effort& effort) {
+  const Case& what = *running.what;
+  if (!what.counted) return;
+  bool quick = false;
+  if (running.checked_in <= effort.budget) {
+    const auto begin = std::chrono::steady_clock::now();
+    what.run();
+    quick = seconds_since(begin) < quick_seconds;
+  }
+  running.result.counts = count(device, what.run, quick ? counted_iterations : 1);
+  if (what.dump) running.result.dump = shortened(what.dump());
+  if (const Instructions instructions; instructions.available()) {
+    const std::uint64_t before = instructions.count();
+    what.run();
+    running.timed.instructions = static_cast<double>(instructions.count() - before);
+  }
+}
+
+Ratio ratio_of(const std::string& group, const Comparison& asked, const CaseResult& variant,
+               const CaseResult& baseline) {
+  return {group,
+          asked.variant,
+          asked.baseline,
+          baseline.median() / variant.median(),
+          baseline.minimum() / variant.minimum(),
+          asked.goal};
 }
 
 // Why the case cannot be timed, if so.
 std::optional<std::string> problem_of(const Case& what) {
   try {
+    if (!what.check) {
+      what.run();
+      return std::nullopt;
+    }
     const std::string wrong = what.check();
     if (wrong.empty()) return std::nullopt;
     return "wrong result: " + wrong;
@@ -113,6 +156,9 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
   std::vector<Case> cases;
   try {
     cases = group.prepare(environment);
+    if (cases.size() != group.variants.size()) {
+      throw Failure(std::to_string(cases.size()) + " cases for " + std::to_string(group.variants.size()) + " variants");
+    }
   } catch (const std::exception& e) {
     out.failed.push_back({group.name, e.what()});
     return out;
@@ -135,7 +181,7 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
     Running& r = running.emplace_back();
     r.index = i;
     r.what = &cases[i];
-    r.checked_in = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    r.checked_in = seconds_since(begin);
     r.result.name = name;
     r.result.suite = suite;
     r.result.bytes = cases[i].bytes;
@@ -149,6 +195,7 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
     int rounds = 0;
     for (Running& r : running) {
       if (tool::interrupted()) break;
+      count_warm(r, environment.device, effort);
       calibrate(r, effort);
       rounds = std::max(rounds, r.epochs);
     }
@@ -160,7 +207,7 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
         if (round * r.epochs / rounds == (round + 1) * r.epochs / rounds) continue;
         if (tool::interrupted()) break;
         warm_up(r, effort);
-        r.result.samples.push_back(epoch(r));
+        r.timed.samples.push_back(epoch(r));
       }
     }
   } catch (const std::exception& e) {
@@ -174,23 +221,22 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
   }
 
   const double others = bystander.others();
+  std::map<std::string, const CaseResult*> by_variant;
   for (Running& r : running) {
-    summarise(r.result);
-    r.result.others = others;
+    r.timed.others = others;
+    r.timed.summarise();
+    r.result.runs = {std::move(r.timed)};
+    by_variant[group.variants[r.index]] = &r.result;
   }
   for (const Comparison& comparison : group.comparisons) {
-    const Measurement* variant = nullptr;
-    const Measurement* baseline = nullptr;
-    for (const Running& r : running) {
-      if (group.variants[r.index] == comparison.variant) variant = &r.result;
-      if (group.variants[r.index] == comparison.baseline) baseline = &r.result;
+    const CaseResult* variant = by_variant[comparison.variant];
+    const CaseResult* baseline = by_variant[comparison.baseline];
+    if (variant != nullptr && baseline != nullptr) {
+      out.ratios.push_back(ratio_of(group.name, comparison, *variant, *baseline));
     }
-    if (variant == nullptr || baseline == nullptr) continue;
-    out.ratios.push_back({group.name, comparison.variant, comparison.baseline, baseline->median / variant->median,
-                          baseline->minimum / variant->minimum, comparison.goal});
   }
-  for (Running& r : running) out.measurements.push_back(std::move(r.result));
+  for (Running& r : running) out.cases.push_back(std::move(r.result));
   return out;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

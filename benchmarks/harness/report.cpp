@@ -1,208 +1,99 @@
 #include "report.hpp"
 
-#include "json.hpp"
-#include "util/hex.hpp"
+#include "statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <iterator>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
-// A share of other processes above which a time is not to be trusted.
-constexpr double disturbed = 0.10;
-
-constexpr std::size_t name_width = 56;
-
-std::string format(const char* pattern, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, pattern, value);
-  return text;
+std::vector<double> of_runs(const std::vector<Run>& runs, double Run::*value) {
+  std::vector<double> values;
+  for (const Run& run : runs) values.push_back(run.*value);
+  return values;
 }
 
-std::string seconds(double value) {
-  if (value >= 1) return format("%.3g s", value);
-  if (value >= 1e-3) return format("%.3g ms", value * 1e3);
-  if (value >= 1e-6) return format("%.3g us", value * 1e6);
-  return format("%.3g ns", value * 1e9);
+// Ratios go by the cases of all runs.
+void renew(Ratio& ratio, const Report& report) {
+  const CaseResult* variant = report.find(ratio.group + "/" + ratio.variant);
+  const CaseResult* baseline = report.find(ratio.group + "/" + ratio.baseline);
+  if (variant == nullptr || baseline == nullptr) return;
+  ratio.by_median = baseline->median() / variant->median();
+  ratio.by_minimum = baseline->minimum() / variant->minimum();
 }
 
-std::string padded(std::string text, std::size_t width, bool right = true) {
-  if (text.size() >= width) return text;
-  return right ? std::string(width - text.size(), ' ') + text : text + std::string(width - text.size(), ' ');
-}
-
-void write_remarks(tool::Json& json, const char* key, const std::vector<GroupResult>& groups,
-                   std::vector<Remark> GroupResult::*remarks) {
-  json.begin(key, '[');
-  for (const GroupResult& group : groups) {
-    for (const Remark& remark : group.*remarks) {
-      json.begin(nullptr, '{');
-      json.put("name", remark.name);
-      json.put("reason", remark.reason);
-      json.end('}');
-    }
+void add(std::vector<Remark>& remarks, const std::vector<Remark>& more) {
+  for (const Remark& remark : more) {
+    const auto same = [&](const Remark& known) { return known.name == remark.name; };
+    if (std::none_of(remarks.begin(), remarks.end(), same)) remarks.push_back(remark);
   }
-  json.end(']');
+}
+
+// A count that differs from run to run is what it was at its best.
+void add(Counts& counts, const Counts& more) {
+  for (const auto& [name, value] : more) {
+    const auto [at, is_new] = counts.emplace(name, value);
+    if (!is_new) at->second = std::min(at->second, value);
+  }
 }
 
 }  // namespace
 
-void print_header(std::ostream& out, const Provenance& p) {
-  out << "device    " << p.device.name << " (" << brontes::to_string(p.device.type) << ")\n"
-      << "driver    " << p.device.driver << "\n"
-      << "build     " << p.build_type << ", " << p.compiler << "\n"
-      << "machine   " << (p.cpu.empty() ? "" : p.cpu + ", ") << p.cpus << " CPUs, " << p.simd << ", load "
-      << format("%.2f", p.load) << "\n"
-      << "openblas  ";
-  if (p.openblas_unavailable.empty()) {
-    out << p.openblas_core << " kernels, " << p.openblas_threads << " threads\n";
-  } else {
-    out << "not compared: " << p.openblas_unavailable << "\n";
-  }
-  for (const std::string& warning : p.warnings) out << "WARNING   " << warning << "\n";
+void Run::summarise() {
+  median = median_of(samples);
+  minimum = *std::min_element(samples.begin(), samples.end());
+  std::vector<double> errors;
+  for (const double sample : samples) errors.push_back(std::abs(sample - median) / sample);
+  error = median_of(std::move(errors));
 }
 
-void print_suite(std::ostream& out, const std::string& suite) {
-  out << "\n"
-      << padded(suite, name_width, false) << padded("median", 10) << padded("min", 10) << padded("err", 7)
-      << padded("per item", 16) << padded("GB/s", 8) << padded("GFLOP/s", 9) << "\n";
+double CaseResult::median() const { return median_of(of_runs(runs, &Run::median)); }
+
+double CaseResult::minimum() const {
+  const std::vector<double> minima = of_runs(runs, &Run::minimum);
+  return *std::min_element(minima.begin(), minima.end());
 }
 
-void print_group(std::ostream& out, const GroupResult& group) {
-  for (const Measurement& m : group.measurements) {
-    // Arithmetic that is one op per element says less than the bytes do.
-    const bool arithmetic = m.flops > m.bytes / 4;
-    out << padded(m.name, name_width, false) << padded(seconds(m.median), 10) << padded(seconds(m.minimum), 10)
-        << padded(format("%.0f%%", m.error * 100), 7)
-        << padded(m.items > 1 ? seconds(m.median / m.items) + "/" + m.item : "", 16)
-        << padded(m.bytes > 0 ? format("%.2f", m.gigabytes_per_second()) : "", 8)
-        << padded(arithmetic ? format("%.2f", m.gigaflops()) : "", 9);
-    if (m.others > disturbed) out << "  ! others used " << format("%.0f%%", m.others * 100) << " of the CPUs";
-    out << "\n";
-  }
-  for (const Remark& r : group.skipped) out << padded(r.name, name_width, false) << "  skipped: " << r.reason << "\n";
-  for (const Remark& r : group.failed) out << padded(r.name, name_width, false) << "  FAILED: " << r.reason << "\n";
-  out.flush();
+double CaseResult::error() const {
+  return runs.size() == 1 ? runs.front().error : spread_of(of_runs(runs, &Run::median)) / 2;
 }
 
-void print_ratios(std::ostream& out, const std::string& suite, const std::vector<Ratio>& ratios) {
-  if (ratios.empty()) return;
-  out << "\n" << suite << ", by medians (by minima):\n";
-  for (const Ratio& r : ratios) {
-    out << "  " << r.group << ": " << r.variant << " is " << format("%.3g", r.by_median) << "x ("
-        << format("%.3g", r.by_minimum) << "x) as fast as " << r.baseline;
-    if (r.goal > 0) out << "; goal " << format("%.3g", r.goal) << "x " << (r.met() ? "met" : "MISSED");
-    out << "\n";
+double CaseResult::gigabytes_per_second() const { return median() > 0 ? bytes / median() * 1e-9 : 0; }
+double CaseResult::gigaflops() const { return median() > 0 ? flops / median() * 1e-9 : 0; }
+
+const CaseResult* Report::find(const std::string& name) const {
+  for (const CaseResult& c : cases) {
+    if (c.name == name) return &c;
   }
-  out.flush();
+  return nullptr;
 }
 
-void write_json(std::ostream& out, const Provenance& p, const std::vector<GroupResult>& groups) {
-  tool::Json json(out);
-  json.begin(nullptr, '{');
-  json.put("format", 1u);
-  json.put("brontes", brontes::version());
-  json.put("date", p.date);
-  json.put("complete", !p.interrupted);
-
-  json.begin("device", '{');
-  json.put("name", p.device.name);
-  json.put("type", brontes::to_string(p.device.type));
-  json.put("cpu_driver", p.device.type == brontes::DeviceType::cpu);
-  json.put("driver", p.device.driver);
-  json.put("driver_version", p.device.driver_version);
-  json.put("vendor_id", p.device.vendor_id);
-  json.put("device_id", p.device.device_id);
-  json.put("uuid", brontes::util::hex(p.device.uuid));
-  json.put("api_version", p.device.api_version);
-  json.put("subgroup_size", p.device.subgroup_size);
-  json.put("mapped_memory", p.device.mapped_memory);
-  json.end('}');
-
-  json.begin("build", '{');
-  json.put("type", p.build_type);
-  json.put("compiler", p.compiler);
-  json.put("assertions", p.assertions);
-  json.put("validation", p.validation);
-  json.end('}');
-
-  json.begin("machine", '{');
-  json.put("cpu", p.cpu);
-  json.put("cpus", p.cpus);
-  json.put("simd", p.simd);
-  json.put("load", p.load);
-  json.end('}');
-
-  json.begin("openblas", '{');
-  json.put("available", p.openblas_unavailable.empty());
-  json.put("reason", p.openblas_unavailable);
-  json.put("core", p.openblas_core);
-  json.put("config", p.openblas_config);
-  json.put("threads", static_cast<double>(p.openblas_threads));
-  json.end('}');
-
-  json.begin("options", '{');
-  json.put("quick", p.quick);
-  json.put("filter", p.filter);
-  json.end('}');
-
-  json.begin("warnings", '[');
-  for (const std::string& warning : p.warnings) json.put(nullptr, warning);
-  json.end(']');
-
-  json.begin("cases", '[');
-  for (const GroupResult& group : groups) {
-    for (const Measurement& m : group.measurements) {
-      json.begin(nullptr, '{');
-      json.put("name", m.name);
-      json.put("suite", m.suite);
-      json.put("unit", "s");
-      json.put("median", m.median);
-      json.put("min", m.minimum);
-      json.put("error", m.error);
-      json.put("epochs", static_cast<std::uint64_t>(m.samples.size()));
-      json.put("iterations", m.iterations);
-      json.put("items", m.items);
-      json.put("item", m.item);
-      json.put("bytes", m.bytes);
-      json.put("flops", m.flops);
-      json.put("gb_per_s", m.gigabytes_per_second());
-      json.put("gflop_per_s", m.gigaflops());
-      json.put("others", m.others);
-      json.begin("samples", '[');
-      for (const double sample : m.samples) json.put(nullptr, sample);
-      json.end(']');
-      json.end('}');
-    }
-  }
-  json.end(']');
-
-  json.begin("ratios", '[');
-  for (const GroupResult& group : groups) {
-    for (const Ratio& r : group.ratios) {
-      json.begin(nullptr, '{');
-      json.put("group", r.group);
-      json.put("variant", r.variant);
-      json.put("baseline", r.baseline);
-      json.put("by_median", r.by_median);
-      json.put("by_min", r.by_minimum);
-      if (r.goal > 0) {
-        json.put("goal", r.goal);
-        json.put("met", r.met());
+Report merge(std::vector<Report> reports) {
+  Report all = std::move(reports.front());
+  for (auto more = reports.begin() + 1; more != reports.end(); ++more) {
+    all.provenance.complete = all.provenance.complete && more->provenance.complete;
+    for (CaseResult& c : more->cases) {
+      const auto same = [&](const CaseResult& known) { return known.name == c.name; };
+      const auto known = std::find_if(all.cases.begin(), all.cases.end(), same);
+      if (known == all.cases.end()) {
+        all.cases.push_back(std::move(c));
+        continue;
       }
-      json.end('}');
+      known->runs.insert(known->runs.end(), c.runs.begin(), c.runs.end());
+      add(known->counts, c.counts);
     }
+    for (const Ratio& ratio : more->ratios) {
+      const auto same = [&](const Ratio& r) {
+        return r.group == ratio.group && r.variant == ratio.variant && r.baseline == ratio.baseline;
+      };
+      if (std::none_of(all.ratios.begin(), all.ratios.end(), same)) all.ratios.push_back(ratio);
+    }
+    add(all.skipped, more->skipped);
+    add(all.failed, more->failed);
   }
-  json.end(']');
-
-  write_remarks(json, "skipped", groups, &GroupResult::skipped);
-  write_remarks(json, "failed", groups, &GroupResult::failed);
-  json.end('}');
-  out << "\n";
+  for (Ratio& ratio : all.ratios) renew(ratio, all);
+  return all;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

@@ -10,7 +10,7 @@
 #  include <stdexcept>
 #endif
 
-namespace bench {
+namespace brontes::bench {
 
 #if BRONTES_HAVE_OPENBLAS
 
@@ -84,4 +84,13 @@ void Blas::matmul(const float*, const float*, float*, std::size_t, std::size_t, 
 
 #endif
 
-}  // namespace bench
+Peer Blas::describe() const {
+  return {"openblas", unavailable_, {{"core", core_}, {"config", config_}, {"threads", std::to_string(threads_)}}};
+}
+
+const Blas& blas() {
+  static const Blas library;
+  return library;
+}
+
+}  // namespace brontes::bench

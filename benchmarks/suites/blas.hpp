@@ -3,10 +3,12 @@
 // it then runs SSE3 code at a quarter of the speed.
 #pragma once
 
+#include <brontes/bench.hpp>
+
 #include <cstddef>
 #include <string>
 
-namespace bench {
+namespace brontes::bench {
 
 class Blas {
  public:
@@ -22,6 +24,7 @@ class Blas {
   const std::string& core() const noexcept { return core_; }      ///< the kernels in use: "Haswell"
   const std::string& config() const noexcept { return config_; }  ///< version and options, in its words
   int threads() const noexcept { return threads_; }
+  Peer describe() const;
 
   /// c[m,n] = a[m,k] x b, where b is [k,n], or [n,k] if `transposed`. A single row is a sgemv, which is
   /// what somebody after speed would call.
@@ -38,4 +41,7 @@ class Blas {
   int threads_ = 0;
 };
 
-}  // namespace bench
+/// Opened by the first call.
+const Blas& blas();
+
+}  // namespace brontes::bench

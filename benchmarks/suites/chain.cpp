@@ -3,14 +3,14 @@
 //   chain/relu-scale-add/N           with transfers: data starts and ends in host memory; in one batch, as a
 //                                    compiled program that is run again, and op by op
 //   chain/relu-scale-add-resident/N  without: data starts and ends in buffers of the device
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -67,18 +67,31 @@ std::vector<Case> with_transfers(const Environment& environment, std::size_t cou
     must(c.program.read(c.out, data->out));
   };
 
+  auto dump = [data] {
+    return dump_of(data->device, [&](Batch& batch) {
+      const Tensor x = batch.upload(data->x);
+      const Tensor bias = batch.upload(data->bias);
+      batch.add(batch.scale(batch.relu(x), factor), bias);
+    });
+  };
+  auto dumped = [](Case c, std::function<std::string()> how) {
+    c.dump = std::move(how);
+    return c;
+  };
+
   // One Batch for all iterations, as a program that records the same work over and over would have it.
   auto reused = std::make_shared<Batch>(data->device);
-  return {checked([data, reused] {
-            Batch& batch = *reused;
-            batch.reset();
-            const Tensor x = batch.upload(data->x);
-            const Tensor bias = batch.upload(data->bias);
-            const Tensor out = batch.add(batch.scale(batch.relu(x), factor), bias);
-            must(batch.execute());
-            must(batch.read(out, data->out));
-          }),
-          checked(replay), checked([data] {
+  return {dumped(checked([data, reused] {
+                   Batch& batch = *reused;
+                   batch.reset();
+                   const Tensor x = batch.upload(data->x);
+                   const Tensor bias = batch.upload(data->bias);
+                   const Tensor out = batch.add(batch.scale(batch.relu(x), factor), bias);
+                   must(batch.execute());
+                   must(batch.read(out, data->out));
+                 }),
+                 dump),
+          dumped(checked(replay), [compiled] { return (*compiled)->program.dump(); }), checked([data] {
             must(brontes::ops::relu(data->device, data->x, data->first));
             must(brontes::ops::scale(data->device, data->first, factor, data->second));
             must(brontes::ops::add(data->device, data->second, data->bias, data->out));
@@ -111,18 +124,23 @@ std::vector<Case> without_transfers(const Environment& environment, std::size_t 
     return c;
   };
 
-  auto in_one_batch = [data](bool fuse) {
-    return [data, fuse] {
-      brontes::BatchOptions options;
-      options.fuse = fuse;
-      Batch batch(data->device, options);
+  auto in_one_batch = [data, checked](bool fuse) {
+    brontes::BatchOptions options;
+    options.fuse = fuse;
+    auto record = [data](Batch& batch) {
       const Tensor y = batch.scale(batch.relu(batch.import_buffer(data->x)), factor);
       batch.store(batch.add(y, batch.import_buffer(data->bias)), data->out);
-      must(batch.execute());
     };
+    Case c = checked([data, options, record] {
+      Batch batch(data->device, options);
+      record(batch);
+      must(batch.execute());
+    });
+    c.dump = [data, options, record] { return dump_of(data->device, record, options); };
+    return c;
   };
 
-  return {checked(in_one_batch(true)), checked(in_one_batch(false)), checked([data] {
+  return {in_one_batch(true), in_one_batch(false), checked([data] {
             Batch first(data->device);
             first.store(first.relu(first.import_buffer(data->x)), data->first);
             must(first.execute());
@@ -158,4 +176,4 @@ Suite chain_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

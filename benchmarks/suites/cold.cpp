@@ -3,13 +3,13 @@
 //
 //   cold/KERNEL/first-use             the largest code a kernel of that kind makes: with bias and gelu behind it
 //   cold/matmul-KERNEL-LAYOUT/first-use-V  each vetted variant V of a kernel of the matmul selector
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <functional>
 #include <utility>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -31,6 +31,7 @@ Case first_use(const std::function<Tensor(Batch&)>& record, float want) {
     return must(batch.read(result));
   };
   Case c;
+  c.counted = false;  // it opens a Device of its own
   c.run = [once] { once(); };
   c.check = [once, want] {
     const std::vector<float> got = once();
@@ -95,4 +96,4 @@ Suite cold_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

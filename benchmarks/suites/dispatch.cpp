@@ -8,14 +8,14 @@
 //   replay           one run of a Program that was compiled before
 //   compile          recorded, planned and encoded, and dropped: all of the host's work but the submit
 //   record           recorded and dropped
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <memory>
 #include <optional>
 #include <utility>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -82,7 +82,7 @@ std::string check_recorded(const Data& data, const Batch& batch) {
 // `steps` records the ops. The program is made by the check, which comes first.
 Case replay(const std::shared_ptr<Data>& data, std::function<Tensor(Batch&)> steps, float amount, double tolerance) {
   auto program = std::make_shared<std::optional<Program>>();
-  return per_op(
+  Case c = per_op(
       data, [program] { must((*program)->run()); },
       [data, program, steps, amount, tolerance] {
         Batch batch(data->device);
@@ -91,6 +91,13 @@ Case replay(const std::shared_ptr<Data>& data, std::function<Tensor(Batch&)> ste
         must((*program)->run());
         return compare(must((*program)->read(y)), plus(data->host, amount), tolerance);
       });
+  c.dump = [program] { return (*program)->dump(); };
+  return c;
+}
+
+Case dumped(const std::shared_ptr<Data>& data, std::function<void(Batch&)> steps, Case c) {
+  c.dump = [data, steps = std::move(steps)] { return dump_of(data->device, steps); };
+  return c;
 }
 
 Case compile(const std::shared_ptr<Data>& data, std::function<void(Batch&)> steps) {
@@ -140,14 +147,16 @@ std::vector<Case> independent_ops(const Environment& environment, std::size_t op
     return compare(must(batch.read(y)), plus(data->host, 7.0f), 1e-6);
   };
 
-  return {per_op(
-              data,
-              [data] {
-                Batch batch(data->device);
-                record_independent(*data, batch);
-                must(batch.execute());
-              },
-              check_batch),
+  auto steps = [data](Batch& batch) { record_independent(*data, batch); };
+  return {dumped(data, steps,
+                 per_op(
+                     data,
+                     [data, steps] {
+                       Batch batch(data->device);
+                       steps(batch);
+                       must(batch.execute());
+                     },
+                     check_batch)),
           per_op(
               data,
               [data] {
@@ -161,8 +170,7 @@ std::vector<Case> independent_ops(const Environment& environment, std::size_t op
           replay(
               data, [data](Batch& batch) { return record_independent(*data, batch).back(); },
               static_cast<float>(ops - 1), 1e-3),
-          compile(data, [data](Batch& batch) { record_independent(*data, batch); }),
-          record(data, [data](Batch& batch) { record_independent(*data, batch); })};
+          dumped(data, steps, compile(data, steps)), record(data, steps)};
 }
 
 std::vector<Case> chained_ops(const Environment& environment, std::size_t ops) {
@@ -200,11 +208,9 @@ std::vector<Case> chained_ops(const Environment& environment, std::size_t ops) {
         });
   };
 
-  return {make(one_batch, true), make(one_each, false),
-          replay(
-              data, [data](Batch& batch) { return record_chain(*data, batch); }, total, tolerance),
-          compile(data, [data](Batch& batch) { record_chain(*data, batch); }),
-          record(data, [data](Batch& batch) { record_chain(*data, batch); })};
+  auto chain = [data](Batch& batch) { return record_chain(*data, batch); };
+  return {dumped(data, chain, make(one_batch, true)), make(one_each, false), replay(data, chain, total, tolerance),
+          dumped(data, chain, compile(data, chain)), record(data, chain)};
 }
 
 }  // namespace
@@ -224,4 +230,4 @@ Suite dispatch_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

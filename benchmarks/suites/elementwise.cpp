@@ -3,13 +3,13 @@
 //   elementwise/add/N/resident  from two buffers, the result stays on the device, in memory of the batch's own
 //   elementwise/add/N/replay    the same as a Program compiled before, into a third buffer
 //   elementwise/add/N/host      a plain loop on one CPU thread, for scale
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <memory>
 #include <utility>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -48,6 +48,7 @@ std::vector<Case> add(const Environment& environment, std::size_t count) {
     must(batch.execute());
     return compare(must(batch.read(sum)), expected(), 1e-6);
   };
+  device.dump = [data, record] { return dump_of(data->device, record); };
 
   Batch once(data->device);
   const Tensor summed = record(once);
@@ -61,8 +62,10 @@ std::vector<Case> add(const Environment& environment, std::size_t count) {
     must(data->out.read(got));
     return compare(got, expected(), 1e-6);
   };
+  replay.dump = [program] { return program->dump(); };
 
   Case host;
+  host.counted = false;
   host.run = [data] {
     for (std::size_t i = 0; i < data->host_x.size(); ++i) data->host_out[i] = data->host_x[i] + data->host_y[i];
   };
@@ -92,4 +95,4 @@ Suite elementwise_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

@@ -5,7 +5,8 @@
 //   matmul/MxKxN/LAYOUT/openblas  the same product on the CPU
 //
 // LAYOUT is kn for B[K,N] and nk for weights W[N,K].
-#include "suite.hpp"
+#include "blas.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 #include <utility>
 #include <variant>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -91,18 +92,21 @@ Case on_device(const std::shared_ptr<Data>& data, MatmulKernel kernel) {
     must(batch.execute());
     return spot_check(*data, must(batch.read(product)));
   };
+  c.dump = [data, kernel] {
+    return dump_of(data->environment.device, [&](Batch& batch) { record(*data, batch, kernel); });
+  };
   return c;
 }
 
 Case on_openblas(const std::shared_ptr<Data>& data) {
   Case c;
-  c.unavailable = data->environment.blas.unavailable();
+  c.unavailable = blas().unavailable();
   // Its threads spin for 2^26 ticks of the time stamp counter before they sleep.
   c.settle_seconds = 0.06;
+  c.counted = false;
   c.run = [data] {
     const Problem& p = data->problem;
-    data->environment.blas.matmul(data->host_a.data(), data->host_b.data(), data->host_c.data(), p.m, p.k, p.n,
-                                  p.layout == Layout::nk);
+    blas().matmul(data->host_a.data(), data->host_b.data(), data->host_c.data(), p.m, p.k, p.n, p.layout == Layout::nk);
   };
   c.check = [data, run = c.run] {
     run();
@@ -172,4 +176,4 @@ Suite matmul_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

@@ -4,14 +4,14 @@
 //   matmul-batched/BxMxKxN/LAYOUT/loop     the same by B matmuls in one Batch, each with operands of its own
 //
 // Both are Programs compiled before. LAYOUT is kn for B[K,N] and nk for [N,K].
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -95,6 +95,7 @@ Case timed(const brontes::Device& device, const std::shared_ptr<Data>& data, std
     }
     return spot_check(*data, all);
   };
+  c.dump = [compiled] { return compiled->program.dump(); };
   const Problem& p = data->problem;
   const auto count = static_cast<double>(p.count), m = static_cast<double>(p.m), k = static_cast<double>(p.k),
              n = static_cast<double>(p.n);
@@ -129,4 +130,4 @@ Suite matmul_batched_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

@@ -5,7 +5,7 @@
 //   matmul-cache/resident/MxKxN/one-shot  ops::matmul, which uploads the weight every time
 //   matmul-cache/resident/MxKxN/program   a Program over the same weight in a Buffer, by hand
 //   matmul-cache/types/MxKxN/TYPE-SIZE    MatmulCache::matmul with the weight stored as TYPE, which takes SIZE
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::DType;
@@ -119,6 +119,7 @@ std::vector<Case> residency(const Environment& environment, const Problem& p) {
         must(hand->program->read(hand->y, data->y));
       },
       bytes, 0));
+  cases.back().dump = [hand] { return hand->program->dump(); };
   return cases;
 }
 
@@ -171,4 +172,4 @@ Suite matmul_cache_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

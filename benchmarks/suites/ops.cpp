@@ -3,14 +3,14 @@
 //   ops/CASE/op    a Program compiled before, from buffers into a buffer
 //   ops/CASE/copy  the same for a copy that moves as many bytes, half of them read and half written
 #include "op_case.hpp"
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -63,6 +63,7 @@ Case timed(const brontes::Device& device, const brontes::cases::OpCase& c, doubl
     must(resident->out.read(got));
     return brontes::cases::mismatch(brontes::Span<const float>(got), reference(data));
   };
+  timed.dump = [resident] { return resident->program.dump(); };
   timed.bytes = bytes;
   timed.flops = flops;
   return timed;
@@ -99,4 +100,4 @@ Suite ops_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

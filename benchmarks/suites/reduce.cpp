@@ -2,14 +2,14 @@
 //
 //   reduce/sum/N/resident  from a buffer
 //   reduce/sum/N/host      a loop with 16 accumulators on one CPU thread, for scale
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <cmath>
 #include <memory>
 #include <utility>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -60,7 +60,12 @@ std::vector<Case> sum(const Environment& environment, std::size_t count) {
     return wrong(must(batch.read(total))[0]);
   };
 
+  device.dump = [data] {
+    return dump_of(data->device, [&](Batch& batch) { batch.sum(batch.import_buffer(data->x)); });
+  };
+
   Case host_loop;
+  host_loop.counted = false;
   host_loop.run = [data] { data->host_sum = sum_of(data->host); };
   host_loop.check = [data, wrong] { return wrong(sum_of(data->host)); };
 
@@ -85,4 +90,4 @@ Suite reduce_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

@@ -9,7 +9,7 @@
 //   prologue/OP/RxC/written  the same in a dispatch before it, which writes the operand
 //
 //   broadcast/add/RxC/row, column, full   the matrix plus a row, a column or another matrix
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 #include <memory>
 #include <utility>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -98,6 +98,7 @@ Run program(const std::shared_ptr<Data>& data, bool fuse, const std::function<Te
   Run made;
   made.timed.run = [data, out, compiled] { must(compiled->run()); };
   made.timed.bytes = sizeof(float) * static_cast<double>(data->x.size() + out->size());
+  made.timed.dump = [compiled] { return compiled->dump(); };
   made.result = [out, run = made.timed.run] {
     run();
     std::vector<float> got(out->size());
@@ -212,4 +213,4 @@ Suite rows_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

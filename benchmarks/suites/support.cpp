@@ -1,13 +1,9 @@
 #include "support.hpp"
 
 #include <cmath>
-#include <cstdint>
+#include <utility>
 
-namespace bench {
-
-void must(const brontes::Error& error) {
-  if (error) throw Failure(std::string(brontes::to_string(error.code)) + ": " + error.message);
-}
+namespace brontes::bench {
 
 std::vector<float> noise(std::size_t count, std::uint32_t seed) {
   std::vector<float> values(count);
@@ -40,9 +36,16 @@ brontes::Buffer resident(const brontes::Device& device, brontes::Span<const floa
   return must(brontes::Buffer::from(device, data));
 }
 
+std::string dump_of(const brontes::Device& device, const std::function<void(brontes::Batch&)>& record,
+                    const brontes::BatchOptions& options) {
+  brontes::Batch batch(device, options);
+  record(batch);
+  return must(batch.dump());
+}
+
 void leave_on_device(const brontes::Device& device, brontes::Batch& batch, brontes::Tensor result,
                      const brontes::Buffer& room) {
   if (!device.info().mapped_memory) batch.store(result, room);
 }
 
-}  // namespace bench
+}  // namespace brontes::bench

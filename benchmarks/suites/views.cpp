@@ -6,13 +6,13 @@
 //   views/slice-relu/RxC/apart  the same as two dispatches, with a copy of these columns in between
 //   views/concat/RxC/in-place   relu and negative of the matrix on top of each other, each written where it goes
 //   views/concat/RxC/copied     the same with two temporaries that are then copied
-#include "suite.hpp"
+#include "suites.hpp"
 #include "support.hpp"
 
 #include <memory>
 #include <utility>
 
-namespace bench {
+namespace brontes::bench {
 namespace {
 
 using brontes::Batch;
@@ -57,6 +57,7 @@ Case program(const Environment& environment, const std::shared_ptr<Matrix>& matr
   const std::shared_ptr<Compiled> compiled = compile(environment, *matrix, record, fuse);
   Case c;
   c.run = [matrix, compiled] { must(compiled->program.run()); };
+  c.dump = [compiled] { return compiled->program.dump(); };
   c.bytes = 2.0 * sizeof(float) * static_cast<double>(compiled->out.size());
   c.check = [matrix, compiled, reference, run = c.run] {
     run();
@@ -141,4 +142,4 @@ Suite views_suite() {
   return suite;
 }
 
-}  // namespace bench
+}  // namespace brontes::bench
