@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace brontes::bench {
 
@@ -19,11 +20,7 @@ bool host_allocations_known() noexcept;
 /// pools that fill up are no part of it.
 Counts count(const Device& device, const std::function<void()>& run, int times);
 
-/// What the counts are, for people.
-struct CountMeaning {
-  const char* name;
-  const char* meaning;
-};
-const std::vector<CountMeaning>& count_meanings();
+/// What a count is, for people; "" for one that is not known.
+const char* meaning_of(const std::string& name);
 
 }  // namespace brontes::bench

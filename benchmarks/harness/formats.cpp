@@ -20,6 +20,7 @@ const std::vector<Format>& formats() {
       {"--bencher", "Bencher Metric Format: times and counts", write_last<write_bencher>},
       {"--pyperf", "pyperf's JSON", write_last<write_pyperf>},
       {"--csv", "a table of times", write_last<write_csv>},
+      {"--html", "a page with charts: roofline, rates, chains, history", write_html},
   };
   return table;
 }

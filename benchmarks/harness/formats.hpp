@@ -29,6 +29,7 @@ void write_github(std::ostream& out, const Report& report);
 void write_bencher(std::ostream& out, const Report& report);
 void write_pyperf(std::ostream& out, const Report& report);
 void write_csv(std::ostream& out, const Report& report);
+void write_html(std::ostream& out, const std::vector<Report>& reports);
 
 /// The files that a command line asks for. They are opened before the work, so that a bad path does not cost a long
 /// run, and are there as a whole or not at all.

@@ -19,6 +19,7 @@ Times times_of(const CaseResult& c) {
   for (const Run& run : c.runs) {
     times.medians.push_back(run.median);
     times.minima.push_back(run.minimum);
+    times.epochs = std::min(times.epochs, run.samples.size());
   }
   return times;
 }
@@ -45,8 +46,8 @@ std::vector<CountChange> changes_of(const Counts& old, const Counts& now) {
 double usual_noise_of(const std::vector<std::pair<const CaseResult*, const CaseResult*>>& both) {
   std::vector<double> noise;
   for (const auto& [old, now] : both) {
-    if (old->runs.size() < least_runs || now->runs.size() < least_runs) continue;
-    noise.push_back(noise_of(times_of(*old), times_of(*now)));
+    const Times before = times_of(*old), after = times_of(*now);
+    if (can_be_judged(before) && can_be_judged(after)) noise.push_back(noise_of(before, after));
   }
   return noise.empty() ? 0 : median_of(std::move(noise));
 }

@@ -24,9 +24,15 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+double seconds_of(const std::function<void()>& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  run();
+  return seconds_since(begin);
+}
+
 // Counts of a case that takes no longer are made several times.
 constexpr double quick_seconds = 0.25;
-constexpr int counted_iterations = 3;
+constexpr int counted_iterations = 2;
 
 // A dump of thousands of ops is kept up to here.
 constexpr std::size_t dump_lines = 400;
@@ -36,7 +42,7 @@ struct Running {
   std::size_t index;  // in the group
   const Case* what;
   Bench bench;
-  double checked_in = 0;  // seconds its check took: a cold run and the reference
+  double once = 0;  // seconds an iteration takes; first those of its check, a cold run and the reference
   int epochs = 0;
   CaseResult result;
   Run timed;
@@ -72,15 +78,13 @@ void calibrate(Running& running, const Effort& effort) {
   running.bench.maxEpochTime(std::chrono::hours(1));
 
   // Not worth a run to find out what is known.
-  if (running.checked_in > effort.budget) {
+  if (running.once > effort.budget) {
     running.timed.iterations = 1;
     running.epochs = 1;
     return;
   }
-  // The check ran it once; this is the second time, warm, and tells whether there is time for more.
-  const auto begin = std::chrono::steady_clock::now();
-  running.what->run();
-  const double once = seconds_since(begin);
+  // Warm, it tells whether there is time for more.
+  const double once = seconds_of(running.what->run);
   if (once >= effort.epoch_seconds) {
     running.timed.iterations = 1;
     settle(*running.what);
@@ -108,13 +112,9 @@ std::string shortened(const std::string& dump) {
 void count_warm(Running& running, const Device& device, const Effort& effort) {
   const Case& what = *running.what;
   if (!what.counted) return;
-  bool quick = false;
-  if (running.checked_in <= effort.budget) {
-    const auto begin = std::chrono::steady_clock::now();
-    what.run();
-    quick = seconds_since(begin) < quick_seconds;
-  }
-  running.result.counts = count(device, what.run, quick ? counted_iterations : 1);
+  if (running.once <= effort.budget) what.run();
+  running.once = seconds_of([&] { running.result.counts = count(device, what.run, 1); });
+  if (running.once < quick_seconds) add_least(running.result.counts, count(device, what.run, counted_iterations));
   if (what.dump) running.result.dump = shortened(what.dump());
   if (const Instructions instructions; instructions.available()) {
     const std::uint64_t before = instructions.count();
@@ -181,7 +181,7 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
     Running& r = running.emplace_back();
     r.index = i;
     r.what = &cases[i];
-    r.checked_in = seconds_since(begin);
+    r.once = seconds_since(begin);
     r.result.name = name;
     r.result.suite = suite;
     r.result.bytes = cases[i].bytes;

@@ -30,15 +30,14 @@ void add(std::vector<Remark>& remarks, const std::vector<Remark>& more) {
   }
 }
 
-// A count that differs from run to run is what it was at its best.
-void add(Counts& counts, const Counts& more) {
+}  // namespace
+
+void add_least(Counts& counts, const Counts& more) {
   for (const auto& [name, value] : more) {
     const auto [at, is_new] = counts.emplace(name, value);
     if (!is_new) at->second = std::min(at->second, value);
   }
 }
-
-}  // namespace
 
 void Run::summarise() {
   median = median_of(samples);
@@ -81,7 +80,7 @@ Report merge(std::vector<Report> reports) {
         continue;
       }
       known->runs.insert(known->runs.end(), c.runs.begin(), c.runs.end());
-      add(known->counts, c.counts);
+      add_least(known->counts, c.counts);
     }
     for (const Ratio& ratio : more->ratios) {
       const auto same = [&](const Ratio& r) {

@@ -25,6 +25,9 @@ struct Run {
 /// By name. What they mean is in counts.cpp.
 using Counts = std::map<std::string, std::uint64_t>;
 
+/// What is the less of each count: one that differs is what it is at its best.
+void add_least(Counts& counts, const Counts& more);
+
 struct CaseResult {
   std::string name, suite;
   double bytes = 0, flops = 0, items = 1;

@@ -28,13 +28,17 @@ double spread_of(const std::vector<double>& values) {
   return middle > 0 ? (largest(values) - smallest(values)) / middle : 0;
 }
 
+bool can_be_judged(const Times& times) noexcept {
+  return times.minima.size() >= least_runs && times.epochs >= least_epochs;
+}
+
 double noise_of(const Times& old, const Times& now) { return std::max(spread_of(old.minima), spread_of(now.minima)); }
 
 Verdict judge(const Times& old, const Times& now, double threshold, double usual_noise) {
   Verdict verdict;
   verdict.by_median = median_of(now.medians) / median_of(old.medians);
   verdict.by_minimum = median_of(now.minima) / median_of(old.minima);
-  if (old.minima.size() < least_runs || now.minima.size() < least_runs) return verdict;
+  if (!can_be_judged(old) || !can_be_judged(now)) return verdict;
   verdict.floor = std::max({threshold, 2 * noise_of(old, now), 2 * usual_noise});
   verdict.change = Change::none;
   if (differs(old, now, verdict.by_minimum, verdict.by_median, verdict.floor, threshold)) {

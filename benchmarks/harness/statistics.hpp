@@ -16,6 +16,7 @@ double spread_of(const std::vector<double>& values);
 /// What each run of a case took: one number per run, and as many medians as minima.
 struct Times {
   std::vector<double> medians, minima;
+  std::size_t epochs = 15;  ///< samples of the run that has the fewest
 };
 
 enum class Change : std::uint8_t {
@@ -32,8 +33,11 @@ struct Verdict {
   double floor = 0;       ///< the fraction by which times must differ to mean anything
 };
 
-/// With fewer runs nobody can tell noise from change.
+/// With fewer runs, or fewer epochs in one of them, nobody can tell noise from change.
 inline constexpr std::size_t least_runs = 3;
+inline constexpr std::size_t least_epochs = 3;
+
+bool can_be_judged(const Times& times) noexcept;
 
 /// How much minima of a case differ between runs of one build: the larger spread of the two.
 double noise_of(const Times& old, const Times& now);

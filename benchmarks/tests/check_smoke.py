@@ -39,13 +39,14 @@ for name in ("chain/relu-scale-add/1000000/batch", "chain/relu-scale-add/1000/on
              "elementwise/add/16000000/resident", "matmul/1x4096x4096/nk/auto", "matmul/1024x1024x1024/kn/openblas",
              "matmul-batched/32x128x64x128/nk/batched", "matmul-batched/12x1x64x1024/nk/loop",
              "matmul-cache/resident/1x4096x4096/cached", "matmul-cache/types/1x4096x4096/q4_0-9MiB",
+             "raw/one-op/64/raw", "raw/tiny-ops/1000/batch", "raw/replay-1/64/replay",
              "ops/matmul/64x256x256/nk/op", "ops/matmul/64x256x256/nk/copy", "reduce/sum/16000000/resident"):
     expect(name in names, f"--list lacks {name}")
 
 suite = run("ops", "--list").stdout.split()
 expect(suite and suite == [name for name in names if name.startswith("ops/")], "a suite by its name has other cases")
 
-selection = ["--quick", "--filter", "^(chain|dispatch|ops)/"]
+selection = ["--quick", "--filter", "^(chain|dispatch|ops|raw)/"]
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / "report.json"
     done = run(*selection, "--json", str(path))
@@ -91,6 +92,27 @@ expect(set(cases) | {s["name"] for s in report["skipped"]} == expected, "the rep
 for name, case in cases.items():
     expect(0 < case["min"] <= case["median"], f"{name}: min {case['min']}, median {case['median']}")
     expect(case["iterations"] > 0 and case["epochs"] == len(case["samples"]) > 0, f"{name}: no samples")
+
+for name, case in cases.items():
+    # What is measured on another device, or on the host alone, has no counts.
+    if "/raw" in name:
+        expect("counts" not in case, f"{name}: counts of another device")
+        continue
+    counts = case["counts"]
+    expect(counts["host_allocations"] >= 0 and counts["pipelines_created"] == 0, f"{name}: {counts}")
+for name, wanted in {
+        "chain/relu-scale-add/1000/batch": {"submits": 1, "dispatches": 1, "barriers": 0, "transfers_up": 1,
+                                            "transfers_down": 1, "bytes_up": 8000, "bytes_down": 4000,
+                                            "pipelines_used": 1, "fused_programs": 1, "device_allocations": 0},
+        "chain/relu-scale-add/1000/replay": {"submits": 1, "dispatches": 1, "host_allocations": 0,
+                                             "device_allocations": 0},
+        "dispatch/tiny-chain/100/replay": {"submits": 1, "host_allocations": 0, "device_allocations": 0},
+        "dispatch/tiny-ops/1000/one-submit-each": {"submits": 1000, "dispatches": 1000}}.items():
+    counts = cases[name]["counts"]
+    expect(counts == {**counts, **wanted}, f"{name}: {counts}, expected {wanted}")
+    expect(counts["arena_bytes"] <= counts["arena_bytes_without_reuse"], f"{name}: {counts}")
+expect(cases["chain/relu-scale-add/1000/batch"]["dump"].startswith("plan: 3 ops, 1 dispatches"), "no dump")
+expect("commit" in report, "no commit")
 
 ratios = {(r["group"], r["variant"], r["baseline"]): r for r in report["ratios"]}
 for key in (("chain/relu-scale-add/1000", "batch", "one-shot"), ("chain/relu-scale-add/100000", "batch", "one-shot"),

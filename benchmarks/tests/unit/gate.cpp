@@ -88,6 +88,11 @@ TEST_CASE("with fewer than three runs times are not judged, but counts are", "[g
   CHECK(difference_of(old, now, threshold).regressed());
 }
 
+TEST_CASE("with a single epoch in a run times are not judged", "[gate]") {
+  CHECK(judge({{10, 10, 10}, {9, 9, 9}, 2}, {{20, 20, 20}, {19, 19, 19}}, 0.1).change == Change::unknown);
+  CHECK(judge({{10, 10, 10}, {9, 9, 9}, 3}, {{20, 20, 20}, {19, 19, 19}}, 0.1).change == Change::slower);
+}
+
 TEST_CASE("one more barrier fails, is named, and comes with the lines of the dump", "[gate]") {
   Machine machine(Noise::moody, 1);
   const Report old = machine.report(5);
