@@ -72,6 +72,7 @@ Case as_a_program(const std::shared_ptr<Image>& image) {
 
 }  // namespace
 
+// snippet: main
 int main(int argc, char** argv) {
   brontes::bench::Suite suite{"image", {}};
   for (const std::size_t side : {64u, 512u}) {
@@ -87,3 +88,4 @@ int main(int argc, char** argv) {
   }
   return brontes::bench::main(argc, argv, {{suite}});
 }
+// end
