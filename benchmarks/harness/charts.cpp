@@ -27,6 +27,12 @@ std::string line(double x1, double y1, double x2, double y2, const char* style) 
 
 std::string tip(const std::string& content) { return "<title>" + escaped(content) + "</title>"; }
 
+double largest(const BarGroup& group) {
+  double most = 0;
+  for (const Bar& bar : group.bars) most = std::max(most, bar.value);
+  return most;
+}
+
 // From numbers to places, by their logarithms.
 class LogScale {
  public:
@@ -65,16 +71,15 @@ std::string escaped(const std::string& content) {
   return out;
 }
 
-std::string bar_chart(const std::vector<BarGroup>& groups) {
+std::string bar_chart(const std::vector<BarGroup>& groups, Scale scale) {
   constexpr double width = 860, label_width = 170, value_width = 110, bar_height = 16, title_height = 24;
   double most = 0;
-  for (const BarGroup& group : groups) {
-    for (const Bar& bar : group.bars) most = std::max(most, bar.value);
-  }
+  for (const BarGroup& group : groups) most = std::max(most, largest(group));
   if (most <= 0) return {};
   std::string body;
   double y = 0;
   for (const BarGroup& group : groups) {
+    if (scale == Scale::own) most = largest(group);
     y += title_height;
     body += text(0, y - 6, group.title, "class=\"title\"");
     for (std::size_t i = 0; i < group.bars.size(); ++i) {

@@ -20,8 +20,10 @@ struct BarGroup {
   std::vector<Bar> bars;
 };
 
-/// Horizontal bars, all on one scale from 0.
-std::string bar_chart(const std::vector<BarGroup>& groups);
+enum class Scale { shared, own };
+
+/// Horizontal bars from 0, all on one scale or each group on its own.
+std::string bar_chart(const std::vector<BarGroup>& groups, Scale scale);
 
 struct Point {
   double x = 0, y = 0;

@@ -15,9 +15,11 @@ namespace {
 
 const char style[] = R"(
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --faint: #d0d7de; --mute: #57606a;
-  --c0: #0969da; --c1: #bc4c00; --c2: #1a7f37; --c3: #8250df; --c4: #9a6700; --c5: #cf222e; --c6: #116e8a; --c7: #57606a; }
+  --c0: #0969da; --c1: #bc4c00; --c2: #1a7f37; --c3: #8250df; --c4: #9a6700; --c5: #cf222e;
+  --c6: #116e8a; --c7: #57606a; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6edf3; --back: #0d1117; --faint: #30363d; --mute: #8b949e;
-  --c0: #58a6ff; --c1: #f0883e; --c2: #56d364; --c3: #bc8cff; --c4: #e3b341; --c5: #ff7b72; --c6: #39c5cf; --c7: #8b949e; } }
+  --c0: #58a6ff; --c1: #f0883e; --c2: #56d364; --c3: #bc8cff; --c4: #e3b341; --c5: #ff7b72;
+  --c6: #39c5cf; --c7: #8b949e; } }
 body { font: 15px/1.45 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 900px;
   margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.2em; margin-top: 2em; }
@@ -27,9 +29,11 @@ tr { border-bottom: 1px solid var(--faint); } pre { overflow-x: auto; }
 .worse { color: var(--c5); } .better { color: var(--c2); }
 svg { max-width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--text); }
 svg .title { font-weight: 600; } .grid { stroke: var(--faint); } .roof { stroke: var(--c5); stroke-width: 2; }
-.range { stroke: var(--c0); stroke-width: 5; opacity: 0.35; } .curve { fill: none; stroke: var(--c0); stroke-width: 1.5; }
+.range { stroke: var(--c0); stroke-width: 5; opacity: 0.35; }
+.curve { fill: none; stroke: var(--c0); stroke-width: 1.5; }
 .point { fill: var(--c0); } .c0 { fill: var(--c0); } .c1 { fill: var(--c1); } .c2 { fill: var(--c2); }
-.c3 { fill: var(--c3); } .c4 { fill: var(--c4); } .c5 { fill: var(--c5); } .c6 { fill: var(--c6); } .c7 { fill: var(--c7); }
+.c3 { fill: var(--c3); } .c4 { fill: var(--c4); } .c5 { fill: var(--c5); } .c6 { fill: var(--c6); }
+.c7 { fill: var(--c7); }
 )";
 
 std::string tag(const char* name, const std::string& content) {
@@ -61,7 +65,7 @@ std::string facts(const Provenance& p) {
 
 // Bars for the cases that `value` gives something for, by group.
 template <class Value>
-std::string bars(const Report& report, Value value) {
+std::string bars(const Report& report, Scale scale, Value value) {
   std::vector<BarGroup> groups;
   for (const CaseResult& c : report.cases) {
     Bar bar = value(c);
@@ -71,7 +75,7 @@ std::string bars(const Report& report, Value value) {
     if (groups.empty() || groups.back().title != group) groups.push_back({group, {}});
     groups.back().bars.push_back(std::move(bar));
   }
-  return bar_chart(groups);
+  return bar_chart(groups, scale);
 }
 
 std::string roofline(const Report& report) {
@@ -166,12 +170,13 @@ void write_html(std::ostream& out, const std::vector<Report>& reports) {
           "Arithmetic by what there is to do for a byte. The roofs are the highest bandwidth and the highest rate of "
           "arithmetic of any case in this run, not what the machine could do at best.",
           roofline(report));
-  section(out, "GFLOP/s by shape and variant", "", bars(report, [](const CaseResult& c) {
+  section(out, "GFLOP/s by shape and variant", "", bars(report, Scale::shared, [](const CaseResult& c) {
             // Arithmetic that is one op per element says less than the bytes do.
             if (c.flops <= c.bytes / 4) return Bar{};
             return Bar{"", c.gigaflops(), format("%.3g GFLOP/s", c.gigaflops())};
           }));
-  section(out, "Cost of chains and of dispatches", "Time per op.", bars(report, [](const CaseResult& c) {
+  section(out, "Cost of chains and of dispatches", "Time of an item. Each group has a scale of its own.",
+          bars(report, Scale::own, [](const CaseResult& c) {
             const bool chain = c.suite == "chain" || c.suite == "dispatch" || c.suite == "raw";
             if (!chain) return Bar{};
             return Bar{"", c.median() / c.items, format_seconds(c.median() / c.items) + "/" + c.item};

@@ -66,8 +66,8 @@ def check_page(path, names, folder):
     text = path.read_text(encoding="utf-8")
     page = xml.etree.ElementTree.fromstring(text)
     headings = [heading.text for heading in page.iter("{http://www.w3.org/1999/xhtml}h2")]
-    for wanted in ("Counts that changed", "Roofline", "GFLOP/s by shape and variant", "Cost of chains and of dispatches",
-                   "Ratios", "History", "All cases"):
+    for wanted in ("Counts that changed", "Roofline", "GFLOP/s by shape and variant",
+                   "Cost of chains and of dispatches", "Ratios", "History", "All cases"):
         expect(wanted in headings, f"--html: no {wanted}")
     expect("prefers-color-scheme: dark" in text, "--html: nothing for the dark")
     expect("<script" not in text and "src=" not in text and "href=" not in text and "url(" not in text,
@@ -99,8 +99,8 @@ with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     files = {kind: folder / f"{kind}.out" for kind in ("json", "google", "github", "bencher", "pyperf", "csv")}
     arguments = [word for kind, path in files.items() for word in (f"--{kind}", path)]
-    done = run(program, "--quick", "--repeat", 3, "--filter", "^(chain/relu-scale-add/1000|raw/one-op|matmul/64x64x64/nk)/",
-               *arguments)
+    done = run(program, "--quick", "--repeat", 3,
+               "--filter", "^(chain/relu-scale-add/1000|raw/one-op|matmul/64x64x64/nk)/", *arguments)
     expect(done.returncode == 0, f"exit status {done.returncode}: {done.stdout}")
     report = json.loads(files["json"].read_text(encoding="utf-8"))
     names = [case["name"] for case in report["cases"]]

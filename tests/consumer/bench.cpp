@@ -17,7 +17,7 @@ using brontes::bench::must;
 
 // What the application does: brightens an image and limits it to what can be shown.
 Tensor brighten(Batch& batch, Tensor image) {
-  return batch.min(batch.offset(batch.scale(image, 1.5f), 0.1f), batch.fill(1.0f, {1}));
+  return batch.clamp(batch.offset(batch.scale(image, 1.5f), 0.1f), 0.0f, 1.0f);
 }
 
 struct Image {

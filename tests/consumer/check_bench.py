@@ -27,8 +27,9 @@ def main():
         work = pathlib.Path(folder)
         prefix = install(arguments.build, work)
         program, report = work / "image-bench", work / "image.json"
-        run(*arguments.cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror", *prefix.pkg_config("--cflags", "brontes-bench"),
-            arguments.source, "-o", str(program), *prefix.pkg_config("--libs", "brontes-bench"))
+        run(*arguments.cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror",
+            *prefix.pkg_config("--cflags", "brontes-bench"), arguments.source, "-o", str(program),
+            *prefix.pkg_config("--libs", "brontes-bench"))
 
         def bench(*options):
             on_lavapipe(arguments.with_driver, program, *options, libdir=prefix.libdir)
