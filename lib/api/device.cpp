@@ -71,6 +71,7 @@ DeviceStats Device::stats() const noexcept {
   stats.allocations = context.memory().allocations;
   stats.live_buffers = context.memory().live_buffers;
   stats.live_bytes = context.memory().live_bytes;
+  stats.runs = context.run_totals().get();
   return stats;
 }
 

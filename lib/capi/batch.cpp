@@ -26,6 +26,9 @@ brontes_batch_stats to_c(const BatchStats& stats) noexcept {
   to.allocations = stats.allocations;
   to.arena_bytes = stats.arena_bytes;
   to.arena_bytes_without_reuse = stats.arena_bytes_without_reuse;
+  to.pipelines_used = stats.pipelines_used;
+  to.spirv_bytes = stats.spirv_bytes;
+  to.fused_programs = stats.fused_programs;
   return to;
 }
 

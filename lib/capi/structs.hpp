@@ -150,7 +150,7 @@ BRONTES_FULL(brontes_prepared, created);
 BRONTES_FULL(brontes_matmul_shape, reserved);
 BRONTES_FULL(brontes_tune_options, user_data);
 BRONTES_FULL(brontes_tune_report, saved);
-BRONTES_FULL(brontes_batch_stats, arena_bytes_without_reuse);
+BRONTES_FULL(brontes_batch_stats, fused_programs);
 BRONTES_FULL(brontes_matmul_options, reserved);
 BRONTES_FULL(brontes_matmul_choice, reserved);
 BRONTES_FULL(brontes_matmul_epilogue, no_bias);

@@ -2,7 +2,9 @@
 
 #include "vk/context.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace brontes::encode {
 namespace {
@@ -52,6 +54,27 @@ Error write_parts(vk::Context& context, const plan::Plan& plan, const Memories& 
   return {};
 }
 
+bool runs_several_ops(const plan::Plan& plan, const plan::Dispatch& dispatch) {
+  const plan::Group& group = plan.groups[dispatch.group];
+  std::size_t steps = group.program.step_count;
+  if (group.prologue != plan::no_prologue) steps += plan.prologues[group.prologue].step_count;
+  return steps > 1;
+}
+
+// Neighbours mostly share a pipeline, and a plan has few of them.
+void count_pipelines(const plan::Plan& plan, const Bindings& bindings, BatchStats& per_run) {
+  std::vector<VkPipeline> seen;
+  for (std::size_t i = 0; i < plan.dispatches.size(); ++i) {
+    const vk::Pipelines::Bound& bound = bindings.pipeline(i);
+    if (i != 0 && bindings.pipeline(i - 1).pipeline == bound.pipeline) continue;
+    if (std::find(seen.begin(), seen.end(), bound.pipeline) != seen.end()) continue;
+    seen.push_back(bound.pipeline);
+    ++per_run.pipelines_used;
+    per_run.spirv_bytes += bound.spirv_bytes;
+    if (runs_several_ops(plan, plan.dispatches[i])) ++per_run.fused_programs;
+  }
+}
+
 }  // namespace
 
 Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, const Memories& memories, Use use,
@@ -69,6 +92,7 @@ Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, co
   auto bindings = Bindings::make(context, plan, memories, *out.descriptors, &cost.pipelines_created);
   if (!bindings) return bindings.error();
   out.bindings = std::move(*bindings);
+  count_pipelines(plan, out.bindings, per_run);
 
   if (Error e = write_parts(context, plan, memories, use, out.bindings, nullptr, out)) return e;
   return out;

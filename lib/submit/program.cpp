@@ -27,6 +27,9 @@ void add(BatchStats& stats, const BatchStats& more) {
   stats.allocations += more.allocations;
   stats.arena_bytes += more.arena_bytes;
   stats.arena_bytes_without_reuse += more.arena_bytes_without_reuse;
+  stats.pipelines_used += more.pipelines_used;
+  stats.spirv_bytes += more.spirv_bytes;
+  stats.fused_programs += more.fused_programs;
 }
 
 MemoryNeeds needs_of(const plan::Plan& plan, vk::Context& context) noexcept {
@@ -145,6 +148,7 @@ Error Program::flush_uploads() {
   if (Error e = (staging_ ? *staging_ : *arena_).flush(0, plan_.upload_bytes)) return e;
   uploads_written_ = false;
   ++stats_.transfers_up;
+  context_->run_totals().add_transfer_up();
   return {};
 }
 
@@ -155,6 +159,7 @@ Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes
   std::memcpy((staging_ ? *staging_ : *arena_).mapped() + offset, data, bytes);
   uploads_written_ = true;
   stats_.bytes_up += bytes;
+  context_->run_totals().add_bytes_up(bytes);
   return recorded_ ? flush_uploads() : Error();
 }
 
@@ -205,6 +210,7 @@ Result<std::uint64_t> Program::submit(const encode::CommandBuffers& run, const v
     value = *submitted;
   }
   add(stats_, encoded_.per_run);
+  context_->run_totals().add(encoded_.per_run, plan_.arena_bytes, plan_.arena_bytes_without_reuse);
   return value;
 }
 

@@ -11,6 +11,7 @@
 #include "vk/pipelines.hpp"
 #include "vk/queue.hpp"
 #include "vk/recycler.hpp"
+#include "vk/run_totals.hpp"
 #include "vk/result.hpp"
 
 #include <brontes/device.hpp>
@@ -104,6 +105,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Pipelines& pipelines() noexcept { return pipelines_; }
   Queue& queue() noexcept { return queue_; }
   Recycler& recycler() noexcept { return recycler_; }
+  RunTotals& run_totals() noexcept { return run_totals_; }
 
   PipelineCacheStatus cache_status() const { return cache_status_; }
   Error save_cache();
@@ -168,6 +170,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Queue queue_;
   Recycler recycler_;
   mutable trace::Recorder trace_;  // may hold slots of the recycler
+  RunTotals run_totals_;
   PipelineCacheStatus cache_status_;
   std::atomic<std::uint64_t> pipelines_saved_{0};
   bool save_on_close_ = false;

@@ -88,8 +88,8 @@ Error Pipelines::make_kernel(const kernels::Kernel& kernel, kernels::AccessMode 
   return {};
 }
 
-Result<Pipeline> Pipelines::make_pipeline(const kernels::Kernel& kernel, const PipelineKey* key,
-                                          const KernelObjects& objects) const {
+Error Pipelines::make_pipeline(const kernels::Kernel& kernel, const PipelineKey* key, const KernelObjects& objects,
+                               Entry& entry) const {
   std::vector<std::uint32_t> words;
   if (key == nullptr) {
     words.assign(kernel.words().begin(), kernel.words().end());
@@ -126,23 +126,22 @@ Result<Pipeline> Pipelines::make_pipeline(const kernels::Kernel& kernel, const P
     e.message = std::string("kernel ") + kernel.name + ": " + e.message;
     return e;
   }
-  Pipeline owned(context_.device(), context_.vk(), pipeline);
+  entry.pipeline = Pipeline(context_.device(), context_.vk(), pipeline);
+  entry.spirv_bytes = module_create.codeSize;
   const std::string name = std::string("brontes ") + kernel.name;
   context_.set_name(VK_OBJECT_TYPE_PIPELINE, reinterpret_cast<std::uint64_t>(pipeline), name.c_str());
-  return owned;
+  return {};
 }
 
 Result<Pipelines::Bound> Pipelines::bind(const kernels::Kernel& kernel, const PipelineKey* key,
                                          const KernelObjects& objects, Entry& entry, std::uint64_t* created_here) {
   std::lock_guard lock(entry.mutex);
   if (!entry.pipeline) {
-    auto made = make_pipeline(kernel, key, objects);
-    if (!made) return made.error();
-    entry.pipeline = std::move(*made);
+    if (Error e = make_pipeline(kernel, key, objects, entry)) return e;
     ++created;
     if (created_here != nullptr) ++*created_here;
   }
-  return Bound{entry.pipeline.get(), objects.layout.get(), objects.set_layout.get()};
+  return Bound{entry.pipeline.get(), objects.layout.get(), objects.set_layout.get(), entry.spirv_bytes};
 }
 
 Result<Pipelines::Bound> Pipelines::get(kernels::Ref of, kernels::AccessMode access, const std::uint32_t* constants,

@@ -57,6 +57,7 @@ class Pipelines {
     VkPipeline pipeline;
     VkPipelineLayout layout;
     VkDescriptorSetLayout set_layout;
+    std::uint64_t spirv_bytes;
   };
   /// `created`, if given, is increased when this call was the one to create the pipeline.
   Result<Bound> get(kernels::Ref kernel, kernels::AccessMode access, const std::uint32_t* constants,
@@ -74,6 +75,7 @@ class Pipelines {
   struct Entry {
     std::mutex mutex;
     Pipeline pipeline;
+    std::uint64_t spirv_bytes = 0;
   };
   /// Of a kernel that is not the library's, found by its contents: whoever made it may be gone.
   struct UserEntry {
@@ -88,8 +90,8 @@ class Pipelines {
                      std::uint64_t* created_here);
   Error make_kernel(const kernels::Kernel& kernel, kernels::AccessMode access, KernelObjects& objects) const;
   /// Specialized by the key; without one, the module is taken as it is.
-  Result<Pipeline> make_pipeline(const kernels::Kernel& kernel, const PipelineKey* key,
-                                 const KernelObjects& objects) const;
+  Error make_pipeline(const kernels::Kernel& kernel, const PipelineKey* key, const KernelObjects& objects,
+                      Entry& entry) const;
 
   const Context& context_;
   PipelineCache cache_;

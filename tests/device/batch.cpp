@@ -42,6 +42,50 @@ TEST_CASE_METHOD(DeviceTest, "an execute runs and uploads only what is new", "[b
   CHECK(read(batch, y)[999] == 1998.0f);
 }
 
+TEST_CASE_METHOD(DeviceTest, "a run counts the pipelines it binds, their SPIR-V and the fused programs", "[batch]") {
+  Batch batch(shared_device());
+  const Tensor x = batch.upload(counting(1000));
+  const Tensor fused = batch.scale(batch.relu(x), 2.0f);
+  const Tensor alone = batch.sqrt(batch.upload(counting(500)));
+  const Tensor again = batch.sqrt(batch.upload(counting(700)));
+  REQUIRE_OK(batch.execute());
+  const BatchStats stats = batch.stats();
+  CHECK(stats.dispatches == 3);
+  CHECK(stats.pipelines_used == 2);
+  CHECK(stats.fused_programs == 1);
+  CHECK(stats.spirv_bytes > 1000);
+  CHECK(stats.spirv_bytes % 4 == 0);
+  CHECK(read(batch, fused)[999] == 1998.0f);
+  CHECK(read(batch, alone).size() + read(batch, again).size() == 1200);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a device adds up what its runs have cost", "[batch]") {
+  const Device& device = shared_device();
+  Batch batch(device);
+  const Tensor x = batch.upload(counting(1000));
+  const Tensor y = batch.scale(batch.add(x, batch.max(x)), 2.0f);
+  auto program = batch.compile();
+  REQUIRE_OK(program.error());
+  const BatchStats before = device.stats().runs;
+  REQUIRE_OK(program->run());
+  REQUIRE_OK(program->write(x, counting(1000)));
+  REQUIRE_OK(program->run());
+  REQUIRE(program->read(y)->at(1) == 2000.0f);
+  const BatchStats after = device.stats().runs;
+  const BatchStats own = program->stats();
+  CHECK(after.submits - before.submits == 2);
+  CHECK(after.dispatches - before.dispatches == own.dispatches);
+  CHECK(after.barriers - before.barriers == own.barriers);
+  CHECK(own.barriers > 0);
+  CHECK(after.boundary_barriers - before.boundary_barriers == own.boundary_barriers);
+  CHECK(after.bytes_up - before.bytes_up == 4000);
+  CHECK(after.bytes_down - before.bytes_down == own.bytes_down);
+  CHECK(after.transfers_down - before.transfers_down == own.transfers_down);
+  CHECK(after.arena_bytes - before.arena_bytes == 2 * own.arena_bytes);
+  CHECK(after.pipelines_used - before.pipelines_used == own.pipelines_used);
+  CHECK(after.spirv_bytes - before.spirv_bytes == own.spirv_bytes);
+}
+
 TEST_CASE_METHOD(DeviceTest, "later ops may use earlier uploads, imports and readable results", "[batch]") {
   const Buffer buffer = Buffer::from(shared_device(), counting(3)).value();
   Batch batch(shared_device());

@@ -612,6 +612,9 @@ typedef struct brontes_batch_stats {
   uint64_t allocations;               /**< device memory blocks allocated */
   uint64_t arena_bytes;               /**< device memory of uploads, results and temporaries */
   uint64_t arena_bytes_without_reuse; /**< what it would be if no temporaries shared memory */
+  uint64_t pipelines_used;            /**< distinct pipelines that a run binds */
+  uint64_t spirv_bytes;               /**< SPIR-V of these, as the driver was given it */
+  uint64_t fused_programs;            /**< those of them that run several elementwise ops at once */
 } brontes_batch_stats;
 
 /** Records tensor ops, runs them in one command buffer with one submit, and hands back results. Its meaning is that of

@@ -4,6 +4,7 @@
 #include <brontes/error.hpp>
 #include <brontes/export.hpp>
 #include <brontes/pipeline_cache.hpp>
+#include <brontes/stats.hpp>
 #include <brontes/tuning_file.hpp>
 
 #include <array>
@@ -137,6 +138,11 @@ struct DeviceStats {
   std::uint64_t allocations = 0;          ///< device memory blocks allocated so far
   std::uint64_t live_buffers = 0;         ///< VkBuffer objects alive now, except small ones the Device keeps for itself
   std::uint64_t live_bytes = 0;           ///< their bytes
+  /// What every run of a batch, program, one-shot op or MatmulCache has cost, added up: the difference of two stats() is
+  /// what happened in between. The arena counts once per run, though a program keeps it. Recording is not counted
+  /// (`operations`, `values`, `dropped_operations`, `fused_operations`), nor is what happens once and not per run
+  /// (`pipelines_created`, `allocations`), which are above; runs in a command buffer of the caller's are not seen.
+  BatchStats runs;
 };
 
 /// The device memory of a Device, now.

@@ -25,6 +25,9 @@ struct BatchStats {
   std::uint64_t allocations = 0;                ///< device memory blocks allocated
   std::uint64_t arena_bytes = 0;                ///< device memory of uploads, results and temporaries
   std::uint64_t arena_bytes_without_reuse = 0;  ///< what it would be if no temporaries shared memory
+  std::uint64_t pipelines_used = 0;             ///< distinct pipelines that a run binds
+  std::uint64_t spirv_bytes = 0;                ///< SPIR-V of these, as the driver was given it
+  std::uint64_t fused_programs = 0;             ///< those of them that run several elementwise ops at once
 };
 
 /// Device memory that a batch takes to run, besides the buffers it imports.

@@ -1,0 +1,191 @@
+// A report as one page: no script, nothing from the network, and well-formed enough for an XML parser.
+#include "charts.hpp"
+#include "counts.hpp"
+#include "formats.hpp"
+#include "gate.hpp"
+#include "text.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace brontes::bench {
+namespace {
+
+const char style[] = R"(
+:root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --faint: #d0d7de; --mute: #57606a;
+  --c0: #0969da; --c1: #bc4c00; --c2: #1a7f37; --c3: #8250df; --c4: #9a6700; --c5: #cf222e;
+  --c6: #116e8a; --c7: #57606a; }
+@media (prefers-color-scheme: dark) { :root { --text: #e6edf3; --back: #0d1117; --faint: #30363d; --mute: #8b949e;
+  --c0: #58a6ff; --c1: #f0883e; --c2: #56d364; --c3: #bc8cff; --c4: #e3b341; --c5: #ff7b72;
+  --c6: #39c5cf; --c7: #8b949e; } }
+body { font: 15px/1.45 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 900px;
+  margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.2em; margin-top: 2em; }
+table { border-collapse: collapse; } td, th { padding: 2px 10px 2px 0; text-align: left; vertical-align: top; }
+.scroll { overflow-x: auto; } .number { text-align: right; white-space: nowrap; } .note { color: var(--mute); }
+tr { border-bottom: 1px solid var(--faint); } pre { overflow-x: auto; }
+.worse { color: var(--c5); } .better { color: var(--c2); }
+svg { max-width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--text); }
+svg .title { font-weight: 600; } .grid { stroke: var(--faint); } .roof { stroke: var(--c5); stroke-width: 2; }
+.range { stroke: var(--c0); stroke-width: 5; opacity: 0.35; }
+.curve { fill: none; stroke: var(--c0); stroke-width: 1.5; }
+.point { fill: var(--c0); } .c0 { fill: var(--c0); } .c1 { fill: var(--c1); } .c2 { fill: var(--c2); }
+.c3 { fill: var(--c3); } .c4 { fill: var(--c4); } .c5 { fill: var(--c5); } .c6 { fill: var(--c6); }
+.c7 { fill: var(--c7); }
+)";
+
+std::string tag(const char* name, const std::string& content) {
+  return "<" + std::string(name) + ">" + escaped(content) + "</" + name + ">";
+}
+
+// A heading and what is below it; nothing where there is nothing.
+void section(std::ostream& out, const char* title, const std::string& note, const std::string& body) {
+  if (body.empty()) return;
+  out << "<section>" << tag("h2", title);
+  if (!note.empty()) out << "<p class=\"note\">" << escaped(note) << "</p>";
+  out << "<div class=\"scroll\">" << body << "</div></section>\n";
+}
+
+std::string facts(const Provenance& p) {
+  std::string rows;
+  auto row = [&](const char* what, const std::string& value) {
+    if (!value.empty()) rows += "<tr>" + tag("th", what) + tag("td", value) + "</tr>";
+  };
+  row("commit", p.commit);
+  row("date", p.date);
+  row("device", p.device.name);
+  row("driver", p.device.driver);
+  row("build", p.build.type + ", " + p.build.compiler);
+  row("machine", p.machine.cpu + ", " + std::to_string(p.machine.cpus) + " CPUs, " + p.machine.simd);
+  for (const std::string& warning : p.warnings) row("warning", warning);
+  return "<table>" + rows + "</table>";
+}
+
+// Bars for the cases that `value` gives something for, by group.
+template <class Value>
+std::string bars(const Report& report, Scale scale, Value value) {
+  std::vector<BarGroup> groups;
+  for (const CaseResult& c : report.cases) {
+    Bar bar = value(c);
+    if (bar.value <= 0) continue;
+    bar.label = variant_of(c.name);
+    const std::string group = group_of(c.name);
+    if (groups.empty() || groups.back().title != group) groups.push_back({group, {}});
+    groups.back().bars.push_back(std::move(bar));
+  }
+  return bar_chart(groups, scale);
+}
+
+std::string roofline(const Report& report) {
+  std::vector<Point> points;
+  double bandwidth = 0, arithmetic = 0;
+  for (const CaseResult& c : report.cases) {
+    bandwidth = std::max(bandwidth, c.gigabytes_per_second());
+    arithmetic = std::max(arithmetic, c.gigaflops());
+    if (c.bytes > 0 && c.flops > 0) points.push_back({c.flops / c.bytes, c.gigaflops(), c.name});
+  }
+  return roofline_chart(points, bandwidth, arithmetic);
+}
+
+std::string when(const Provenance& p) { return p.commit.empty() ? p.date : p.commit.substr(0, 12) + " " + p.date; }
+
+std::string history(const std::vector<Report>& reports) {
+  if (reports.size() < 2) return {};
+  std::string rows;
+  for (const CaseResult& last : reports.back().cases) {
+    std::vector<Step> steps;
+    for (const Report& report : reports) {
+      const CaseResult* c = report.find(last.name);
+      if (c == nullptr) continue;
+      Step step{when(report.provenance), c->minimum(), c->median(), c->median()};
+      for (const Run& run : c->runs) step.high = std::max(step.high, run.median);
+      steps.push_back(step);
+    }
+    if (steps.size() > 1) rows += "<tr>" + tag("td", last.name) + "<td>" + history_chart(steps) + "</td></tr>";
+  }
+  return rows.empty() ? "" : "<table>" + rows + "</table>";
+}
+
+std::string count_changes(const std::vector<Report>& reports) {
+  std::string rows;
+  for (std::size_t i = 1; i < reports.size(); ++i) {
+    for (const CaseChange& c : difference_of(reports[i - 1], reports[i], 1).cases) {
+      for (const CountChange& count : c.counts) {
+        rows += "<tr>" + tag("td", when(reports[i].provenance)) + tag("td", c.name) + tag("td", count.name) +
+                "<td class=\"number " + (count.grew() ? "worse" : "better") + "\">" + std::to_string(count.old) +
+                " to " + std::to_string(count.now) + "</td></tr>";
+      }
+      if (c.lines.empty()) continue;
+      std::string lines;
+      for (const std::string& line : c.lines) lines += line + "\n";
+      rows += "<tr><td></td><td colspan=\"3\">" + tag("pre", lines) + "</td></tr>";
+    }
+  }
+  return rows.empty() ? "" : "<table>" + rows + "</table>";
+}
+
+std::string all_cases(const Report& report) {
+  std::string rows = "<tr>";
+  for (const char* head : {"case", "median", "min", "err", "GB/s", "GFLOP/s", "counts"}) rows += tag("th", head);
+  rows += "</tr>";
+  auto cell = [](const std::string& value) { return "<td class=\"number\">" + escaped(value) + "</td>"; };
+  for (const CaseResult& c : report.cases) {
+    rows += "<tr>" + tag("td", c.name) + cell(format_seconds(c.median())) + cell(format_seconds(c.minimum())) +
+            cell(format("%.0f%%", c.error() * 100)) +
+            cell(c.bytes > 0 ? format("%.2f", c.gigabytes_per_second()) : "") +
+            cell(c.flops > 0 ? format("%.2f", c.gigaflops()) : "") + "<td>";
+    for (const auto& [name, value] : c.counts) {
+      if (value == 0) continue;
+      rows += "<span title=\"" + escaped(meaning_of(name)) + "\">" + escaped(name) + " " + std::to_string(value) +
+              "</span>; ";
+    }
+    rows += "</td></tr>";
+  }
+  return report.cases.empty() ? "" : "<table>" + rows + "</table>";
+}
+
+std::string ratios(const Report& report) {
+  std::string rows;
+  for (const Ratio& r : report.ratios) {
+    rows += "<tr>" + tag("td", r.group) + tag("td", r.variant + " over " + r.baseline) + "<td class=\"number\">" +
+            format("%.3g", r.by_median) + "x (" + format("%.3g", r.by_minimum) + "x)</td>" +
+            tag("td", r.goal > 0 ? format("goal %.3g", r.goal) + (r.met() ? ", met" : ", missed") : "") + "</tr>";
+  }
+  return rows.empty() ? "" : "<table>" + rows + "</table>";
+}
+
+}  // namespace
+
+void write_html(std::ostream& out, const std::vector<Report>& reports) {
+  const Report& report = reports.back();
+  out << "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\"><head><meta charset=\"utf-8\"/>"
+         "<meta name=\"viewport\" content=\"width=device-width\"/><title>brontes-bench</title><style>"
+      << style << "</style></head><body>\n<h1>Benchmarks</h1>\n"
+      << facts(report.provenance) << "\n";
+  section(out, "Counts that changed", "From each file to the next. Counts do not jitter: what grew is a regression.",
+          count_changes(reports));
+  section(out, "Roofline",
+          "Arithmetic by what there is to do for a byte. The roofs are the highest bandwidth and the highest rate of "
+          "arithmetic of any case in this run, not what the machine could do at best.",
+          roofline(report));
+  section(out, "GFLOP/s by shape and variant", "", bars(report, Scale::shared, [](const CaseResult& c) {
+            // Arithmetic that is one op per element says less than the bytes do.
+            if (c.flops <= c.bytes / 4) return Bar{};
+            return Bar{"", c.gigaflops(), format("%.3g GFLOP/s", c.gigaflops())};
+          }));
+  section(out, "Cost of chains and of dispatches", "Time of an item. Each group has a scale of its own.",
+          bars(report, Scale::own, [](const CaseResult& c) {
+            const bool chain = c.suite == "chain" || c.suite == "dispatch" || c.suite == "raw";
+            if (!chain) return Bar{};
+            return Bar{"", c.median() / c.items, format_seconds(c.median() / c.items) + "/" + c.item};
+          }));
+  section(out, "Ratios", "How many times as fast, by medians (by minima).", ratios(report));
+  section(out, "History", "Medians, and from the fastest epoch to the slowest run. The point has a tooltip.",
+          history(reports));
+  section(out, "All cases", "", all_cases(report));
+  out << "</body></html>\n";
+}
+
+}  // namespace brontes::bench
