@@ -3,6 +3,7 @@
 #include "ops/matmul.hpp"
 
 #include "ops/catalogue.hpp"
+#include "ops/matmul_tuning.hpp"
 #include "plan/plan.hpp"
 #include "record/shape.hpp"
 #include "record/view.hpp"
@@ -75,6 +76,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
         d.set(kernel::rows, s.subgroup.rows);
         d.set(kernel::columns, s.subgroup.columns);
         d.set(kernel::tiles, s.subgroup.tiles);
+        d.set(kernel::subgroup_lanes, s.subgroup.lanes);
         d.set(kernel::b_type, static_cast<std::uint32_t>(type));
         return d;
       }
@@ -88,6 +90,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::width, s.subgroup.width);
       d.set(kernel::sources, s.subgroup.sources);
       d.set(kernel::tiles, s.subgroup.tiles);
+      d.set(kernel::subgroup_lanes, s.subgroup.lanes);
       return d;
     }
     case MatmulKernel::panel: {
@@ -100,6 +103,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::width, s.subgroup.width);
       d.set(kernel::sources, s.subgroup.sources);
       d.set(kernel::tiles, s.subgroup.tiles);
+      d.set(kernel::subgroup_lanes, s.subgroup.lanes);
       d.set(kernel::a_packed, s.subgroup.a_packed ? 1 : 0);
       d.set(kernel::b_packed, s.subgroup.b_packed ? 1 : 0);
       d.set(kernel::steps, s.subgroup.steps);
@@ -202,6 +206,9 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
   problem.set(op.batch);
   auto selected = select_matmul(problem, to.traits, {op.kernel, op.variant});
   if (!selected) return selected.error();
+  if (selected->tuned != nullptr && selected->tuned->choice.kernel != MatmulKernel::automatic) {
+    to.tuned.push_back(selected->tuned);
+  }
 
   // Four neighbours of C are a vec4 only where those of the part's first row are.
   if ((op.n | part.begin) % 4 != 0 && selected->slices == 1) selected->vectorized &= ~2u;

@@ -21,7 +21,7 @@ BRONTES_SAME(norm);
 BRONTES_SAME(norm_subgroup);
 BRONTES_SAME(softmax);
 #undef BRONTES_SAME
-static_assert(kernels::norm_subgroup::single + 0u == kernel::single);
+static_assert(kernels::norm_subgroup::subgroup_lanes + 0u == kernel::subgroup_lanes);
 
 std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 
@@ -88,8 +88,9 @@ void cut_rows_cpu(RowCut& cut, const RowShape& shape, const RowKernel& row, cons
     return;
   }
   cut.team = std::min(std::bit_floor(traits.subgroup_size), most_lanes);
-  cut.subgroups = cut.single = row.subgroup != row.plain && traits.subgroup_operations;
-  if (cut.team == 1) cut.subgroups = cut.single = false;
+  // All of the team must be lanes of one subgroup.
+  cut.subgroups = cut.single = row.subgroup != row.plain && traits.subgroup_operations && traits.exact_subgroups &&
+                               cut.team > 1 && cut.team == plan::real_lanes(traits);
   if (ceil_div(vectors, cut.team) <= row_most_held) {
     cut.held = static_cast<std::uint32_t>(ceil_div(vectors, cut.team));
     cut.group_size = cut.team;
@@ -201,7 +202,7 @@ Error lower_row(plan::Lowering& to, std::uint32_t group, const RowShape& shape, 
     dispatch.set(kernel::aligned, cut.aligned ? 1 : 0);
     dispatch.set(kernel::held, cut.held);
     dispatch.set(kernel::stage, static_cast<std::uint32_t>(stage));
-    if (cut.subgroups) dispatch.set(kernel::single, cut.single ? 1 : 0);
+    if (cut.subgroups) dispatch.set(kernel::subgroup_lanes, cut.single ? cut.team : 0);
     kernels::RowParams params{};
     params.n = static_cast<std::uint32_t>(shape.n);
     params.inner = static_cast<std::uint32_t>(shape.inner);

@@ -80,6 +80,7 @@ class Context : public std::enable_shared_from_this<Context> {
   }
   bool int64() const noexcept { return int64_; }
   bool float_controls() const noexcept { return physical_.float_controls && !options_.simulate.no_float_controls; }
+  bool half_denormals() const noexcept { return physical_.half_denormals && !options_.simulate.no_float_controls; }
 
   Memory& memory() noexcept { return memory_; }
   Pipelines& pipelines() noexcept { return pipelines_; }

@@ -240,6 +240,9 @@ typedef struct brontes_simulated_limits {
   int32_t no_subgroup_operations; /**< no arithmetic or ballots within a subgroup */
   int32_t no_float_controls;      /**< shaders cannot ask for NaN and infinities to be kept */
   int32_t staged_memory;          /**< no mapped device memory: everything goes through staging */
+  /** The subgroup size is neither fixed nor can pipelines require one. */
+  int32_t no_subgroup_size_control;
+  uint32_t vendor_id; /**< kernels are chosen as for this vendor's devices */
 } brontes_simulated_limits;
 
 typedef struct brontes_device_options {
