@@ -47,7 +47,7 @@ class Recording {
     return take(brontes::ops::reduce(graph_, op, {inputs.begin(), inputs.size()}));
   }
   ValueId matmul(std::uint64_t m, std::uint64_t k, std::uint64_t n, Layout layout, MatmulKernel kernel,
-                 DType type = DType::f32, std::size_t variant = 0) {
+                 DType type = DType::f32, std::uint32_t variant = 0) {
     brontes::MatmulOptions options;
     options.layout = layout;
     options.kernel = kernel;
@@ -270,7 +270,7 @@ void add_matmuls(Cases& cases) {
 
 // Kernels for CPU drivers, which others run only if told to: small tiles, of one row.
 void add_exact_subgroups(Cases& cases) {
-  auto add = [&](const char* name, Layout layout, MatmulKernel kernel, std::size_t variant, std::size_t dispatches) {
+  auto add = [&](const char* name, Layout layout, MatmulKernel kernel, std::uint32_t variant, std::size_t dispatches) {
     cases.add(name, dispatches, [&](Recording& r) { r.matmul(1, 1024, 4096, layout, kernel, DType::f32, variant); });
   };
   add("matmul/subgroup/nk/1x8", Layout::nk, MatmulKernel::subgroup, 2, 1);
