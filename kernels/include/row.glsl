@@ -194,8 +194,9 @@ uint end_slice(Line line) { return line.index == params.lines ? 0u : params.slic
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_basic : require
 
-// The workgroup is one subgroup, so that neither shared memory nor barriers are needed: for CPU drivers.
-layout(constant_id = 6) const uint single = 0;
+// Where subgroup_lanes is given, the workgroup is one subgroup, so that neither shared memory nor barriers are needed:
+// for CPU drivers.
+#include "lanes.glsl"
 
 shared float row_shared[(group_size + 3) / 4];  // subgroups have four lanes or more
 
@@ -203,7 +204,7 @@ shared float row_shared[(group_size + 3) / 4];  // subgroups have four lanes or 
   float name(float a) {                                               \
     if (team == 1u) return a;                                         \
     a = subgroup_operation(a);                                        \
-    if (single != 0u) return a;                                       \
+    if (subgroup_lanes != 0u) return a;                               \
     if (subgroupElect()) row_shared[gl_SubgroupID] = a;               \
     barrier();                                                        \
     a = row_shared[0];                                                \

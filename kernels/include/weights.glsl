@@ -25,14 +25,23 @@ uint weight_row_words() {
 // Elements k .. k + weight_chunk - 1 of a row; k is a multiple of that. Not for f32.
 uvec4 weight_words(uint row, uint k) { return loadw4(b, (row * weight_row_words() + k / (weight_chunk / 4u)) / 4u); }
 
+// The low half of a word. By integers: unpackHalf2x16 may give 0 for a half below the smallest normal one, and with it
+// would go a whole block of weights.
+float half_bits_to_float(uint bits) {
+  uint magnitude = bits & 0x7fffu;
+  uint rebias = magnitude < 0x7c00u ? 112u << 23 : 224u << 23;  // infinities and NaN stay what they are
+  uint normal = (magnitude << 13) + rebias;
+  uint small = floatBitsToUint(float(magnitude) * 5.9604644775390625e-8);  // 2^-24
+  return uintBitsToFloat((magnitude < 0x400u ? small : normal) | (bits & 0x8000u) << 16);
+}
+
 // What the elements of the block that k is in are multiplied by. Only for quantized types.
 float weight_scale(uint row, uint k) {
   uint elements = params.n_count * weight_row_words();
   uint first = (elements + 63u) / 64u * 64u;  // 256 bytes
   uint row_words = (params.k / 32u + 1u) / 2u;
   uint block = k / 32u;
-  vec2 both = unpackHalf2x16(loadw1(b, first + row * row_words + block / 2u));
-  return block % 2u == 0u ? both.x : both.y;
+  return half_bits_to_float(loadw1(b, first + row * row_words + block / 2u) >> (block % 2u * 16u));
 }
 
 // Elements 4s .. 4s + 3 of a chunk, without their scale.

@@ -11,6 +11,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 
 #include "grid.glsl"
+#include "lanes.glsl"
 #include "matmul.glsl"
 #include "panels.glsl"
 #include "tiles.glsl"
@@ -97,7 +98,7 @@ void compute(uint band, uint panel, uint first, uint z) {
   }
   uint b_at[8];
   [[unroll]] for (uint c = 0u; c < 8u; ++c) {
-    uint local = first + c * gl_SubgroupSize + lane;
+    uint local = first + c * subgroup_lanes + lane;
     if (c < columns)
       b_at[c] = b_packed != 0u ? ((skipped.y + panel) * fours + four) * width + min(local, width - 1u)
                                : begin_of_b(before.y + min(panel * width + local, params.n_count - 1u));
@@ -157,7 +158,7 @@ void compute(uint band, uint panel, uint first, uint z) {
   [[dont_unroll]] for (uint row = band * rows; row < last_row; ++row) {
     [[unroll]] for (uint c = 0u; c < 8u; ++c) {
       if (c < columns) {
-        uint local = first + c * gl_SubgroupSize + lane;
+        uint local = first + c * subgroup_lanes + lane;
         uint column = panel * width + local;
         if (local < width && column < params.n_count)
           put1((before.z + row) * params.n + params.n_begin + column, sum[c]);
@@ -183,8 +184,8 @@ void main() {
     }
     uvec2 place = tile_position(tile, bands, panels);
     if (batched != 0u ? z < params.batch : place.x < bands) {
-      // Once around, but for subgroups smaller than the planner knew.
-      for (uint first = 0u; first < width; first += columns * gl_SubgroupSize) compute(place.x, place.y, first, z);
+      // Once around, but where a smaller subgroup is simulated.
+      for (uint first = 0u; first < width; first += columns * subgroup_lanes) compute(place.x, place.y, first, z);
     }
   }
 }

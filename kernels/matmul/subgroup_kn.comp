@@ -8,6 +8,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 
 #include "grid.glsl"
+#include "lanes.glsl"
 #include "matmul.glsl"
 #include "tiles.glsl"
 
@@ -42,7 +43,7 @@ void compute(uvec2 place, uint first, uint z) {
   uint at[4];  // of B, in vec4s if aligned
   [[unroll]] for (uint v = 0u; v < 4u; ++v) {
     if (v < vectors) {
-      uint column = place.y * width + first + 4u * (v * gl_SubgroupSize + lane);
+      uint column = place.y * width + first + 4u * (v * subgroup_lanes + lane);
       at[v] = (before.y + params.k_begin) * stride;
       at[v] += aligned ? min(column, params.n - 4u) / 4u : min(column, params.n - 1u);
     }
@@ -119,7 +120,7 @@ void compute(uvec2 place, uint first, uint z) {
   [[dont_unroll]] for (uint row = first_row; row < last_row; ++row) {
     [[unroll]] for (uint v = 0u; v < 4u; ++v) {
       if (v < vectors) {
-        uint local = first + 4u * (v * gl_SubgroupSize + lane);
+        uint local = first + 4u * (v * subgroup_lanes + lane);
         uint column = place.y * width + local;
         uint i = (before.z + row) * params.n + column;
         if (local < width) {
@@ -154,8 +155,8 @@ void main() {
     }
     uvec2 place = tile_position(tile, down, across);
     if (batched != 0u ? z < params.batch : place.x < down) {
-      // Once around, but for subgroups smaller than the planner knew.
-      for (uint first = 0u; first < width; first += 4u * vectors * gl_SubgroupSize) compute(place, first, z);
+      // Once around, but where a smaller subgroup is simulated.
+      for (uint first = 0u; first < width; first += 4u * vectors * subgroup_lanes) compute(place, first, z);
     }
   }
 }

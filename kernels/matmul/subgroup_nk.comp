@@ -8,6 +8,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 
 #include "grid.glsl"
+#include "lanes.glsl"
 #include "matmul.glsl"
 #include "tiles.glsl"
 #include "weights.glsl"
@@ -18,7 +19,7 @@ layout(constant_id = 1) const uint vectorized = 0;
 // The tile: up to 8 rows of A by up to 16 rows of W, and no more of W than twice the lanes of a subgroup.
 layout(constant_id = 2) const uint rows = 1;
 layout(constant_id = 3) const uint columns = 8;
-// Tiles per workgroup: one for each subgroup, of the size the device says it has.
+// Tiles per workgroup: one for each subgroup.
 layout(constant_id = 4) const uint tiles = 8;
 
 const bool aligned = (vectorized & 1u) != 0u;
@@ -65,7 +66,7 @@ void compute(uint tile) {
   float scale[16];
   uint end = params.k_begin + params.k_count;
   uint last_chunk = (end + weight_chunk - 1u) / weight_chunk;
-  for (uint chunk = params.k_begin / weight_chunk + gl_SubgroupInvocationID; chunk < last_chunk; chunk += gl_SubgroupSize) {
+  for (uint chunk = params.k_begin / weight_chunk + gl_SubgroupInvocationID; chunk < last_chunk; chunk += subgroup_lanes) {
     uint at = chunk * weight_chunk;
     bvec4 inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
     [[unroll]] for (uint c = 0u; c < 16u; ++c) {
@@ -114,13 +115,13 @@ void compute(uint tile) {
         if (c < columns) {
           float total = subgroupAdd(sum[r * 16u + c]);
           mine = lane == c ? total : mine;
-          if (c >= 4u) next = lane + gl_SubgroupSize == c ? total : next;
+          if (c >= 4u) next = lane + subgroup_lanes == c ? total : next;
         }
       }
       uint i = (before.z + first_row + r) * params.n + params.n_begin + first_column;
       if (lane < columns && first_column + lane < params.n_count) put1(i + lane, mine);
       if (columns > 4u) {
-        uint c = lane + gl_SubgroupSize;
+        uint c = lane + subgroup_lanes;
         if (c < columns && first_column + c < params.n_count) put1(i + c, next);
       }
     }

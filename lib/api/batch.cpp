@@ -18,6 +18,7 @@
 #include "record/view.hpp"
 #include "submit/program.hpp"
 #include "submit/transfer.hpp"
+#include "tune/verifier.hpp"
 
 #include <algorithm>
 #include <array>
@@ -266,7 +267,8 @@ Result<plan::Plan> Batch::State::plan(bool to_run) const {
   planning.batch_invariant = options.batch_invariant;
   planning.programs = &engine->programs();
   planning.only_ask = !to_run;
-  return plan::make_plan(graph, engine->traits(), planning);
+  if (!to_run) return plan::make_plan(graph, engine->traits(), planning);
+  return tune::make_checked_plan(engine, graph, planning);
 }
 
 // The arena may be the `given` one, if nobody else has it, it is idle, and neither too small nor much too large.

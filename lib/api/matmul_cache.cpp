@@ -5,6 +5,7 @@
 #include "record/graph.hpp"
 #include "record/shape.hpp"
 #include "submit/program.hpp"
+#include "tune/verifier.hpp"
 #include "util/hash.hpp"
 
 #include <brontes/buffer.hpp>
@@ -260,7 +261,7 @@ Result<Kept> MatmulCache::State::build(const Key& key, const Entry& entry, float
 
   plan::PlanOptions planning;
   planning.programs = &engine->programs();
-  auto plan = plan::make_plan(graph, engine->traits(), planning);
+  auto plan = tune::make_checked_plan(engine, graph, planning);
   if (!plan) return plan.error();
   if (Error e = make_room(*plan)) return e;
   auto program = submit::Program::create(context, std::move(*plan), std::move(resources), encode::Use::often, io);

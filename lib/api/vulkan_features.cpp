@@ -27,6 +27,11 @@ Result<DeviceFeatures> recommended_features(PFN_vkGetInstanceProcAddr get_instan
       features.vulkan12.bufferDeviceAddress = VK_TRUE;
       features.vulkan10.shaderInt64 = VK_TRUE;
     }
+    if (physical.required_subgroup_size || physical.full_subgroups) {
+      features.subgroup_size.subgroupSizeControl = physical.required_subgroup_size ? VK_TRUE : VK_FALSE;
+      features.subgroup_size.computeFullSubgroups = physical.full_subgroups ? VK_TRUE : VK_FALSE;
+      features.extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    }
     if (physical.memory_budget) features.extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     return features;
   });
@@ -38,6 +43,8 @@ Error merge(const DeviceFeatures& wanted, VkPhysicalDeviceFeatures2& chain) {
     features.timeline_semaphore = wanted.vulkan12.timelineSemaphore == VK_TRUE;
     features.buffer_device_address = wanted.vulkan12.bufferDeviceAddress == VK_TRUE;
     features.int64 = wanted.vulkan10.shaderInt64 == VK_TRUE;
+    features.subgroup_size_control = wanted.subgroup_size.subgroupSizeControl == VK_TRUE;
+    features.full_subgroups = wanted.subgroup_size.computeFullSubgroups == VK_TRUE;
     return vk::enable_features(features, chain);
   });
 }

@@ -23,6 +23,8 @@ Error simulated(const char* call, const brontes_simulated_limits* given, Simulat
   to.no_float_controls = limits.no_float_controls != 0;
   to.staged_memory = limits.staged_memory != 0;
   to.no_timestamps = limits.no_timestamps != 0;
+  to.no_subgroup_size_control = limits.no_subgroup_size_control != 0;
+  to.vendor_id = limits.vendor_id;
   return {};
 }
 

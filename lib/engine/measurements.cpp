@@ -3,6 +3,7 @@
 #include "files/keyed_file.hpp"
 #include "vk/loader.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace brontes::engine {
@@ -11,7 +12,8 @@ namespace {
 bool any(const SimulatedLimits& limits) {
   return limits.max_group_count != 0 || limits.max_group_invocations != 0 || limits.max_shared_bytes != 0 ||
          limits.max_storage_range != 0 || limits.max_loop_iterations != 0 || limits.subgroup_size != 0 ||
-         limits.no_subgroup_operations || limits.no_float_controls || limits.staged_memory;
+         limits.no_subgroup_operations || limits.no_subgroup_size_control || limits.no_float_controls ||
+         limits.staged_memory || limits.vendor_id != 0;
 }
 
 void count(const plan::Tuning& tuning, TuningStatus& status) {
@@ -70,12 +72,34 @@ TuningStatus Measurements::status() const {
 void Measurements::add(plan::Tuning measured) {
   const std::lock_guard lock(mutex_);
   plan::Tuning all = all_.empty() ? plan::Tuning() : *all_.back();
+  for (const plan::TunedMatmul& t : measured.matmuls) checked_.insert(choice_of(t));
   plan::merge(all, std::move(measured));
-  count(all, status_);
   status_.state = TuningState::measured;
   if (!status_.path.empty()) status_.note.clear();
-  all_.push_back(std::make_unique<const plan::Tuning>(std::move(all)));
+  use(std::move(all));
+}
+
+// With the mutex held.
+void Measurements::use(plan::Tuning tuning) {
+  count(tuning, status_);
+  all_.push_back(std::make_unique<const plan::Tuning>(std::move(tuning)));
   in_use_.store(all_.back().get(), std::memory_order_release);
+}
+
+bool Measurements::checked(Span<const plan::TunedMatmul* const> choices) const {
+  if (choices.empty()) return true;
+  const std::lock_guard lock(mutex_);
+  return std::all_of(choices.begin(), choices.end(),
+                     [&](const plan::TunedMatmul* t) { return checked_.count(choice_of(*t)) != 0; });
+}
+
+void Measurements::judge(const plan::TunedMatmul& choice, bool right) {
+  const std::lock_guard lock(mutex_);
+  checked_.insert(choice_of(choice));
+  if (right || all_.empty()) return;
+  plan::Tuning rest = *all_.back();
+  std::erase_if(rest.matmuls, [&](const plan::TunedMatmul& t) { return choice_of(t) == choice_of(choice); });
+  use(std::move(rest));
 }
 
 Error Measurements::save() const {

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <tuple>
 #include <vector>
 
 namespace brontes::engine {
@@ -30,14 +32,30 @@ class Measurements {
   /// Held by whoever measures.
   std::mutex& turn() noexcept { return turn_; }
 
+  /// Whether all of these are choices that were compared with the reference on this device: by the tuner, or since they
+  /// were read from the file.
+  bool checked(Span<const plan::TunedMatmul* const> choices) const;
+  /// What came of comparing one that is in use: from the next plan on it counts as checked, or is gone with all
+  /// measurements of the same choice.
+  void judge(const plan::TunedMatmul& choice, bool right);
+  /// Held by whoever checks.
+  std::mutex& checking() noexcept { return checking_; }
+
  private:
+  /// What decides about code: kernel, variant, layout and type.
+  using Choice = std::tuple<MatmulKernel, std::size_t, Layout, DType>;
+  static Choice choice_of(const plan::TunedMatmul& t) { return {t.choice.kernel, t.choice.variant, t.layout, t.type}; }
+  void use(plan::Tuning tuning);
+
   std::mutex turn_;
+  std::mutex checking_;
   mutable std::mutex mutex_;  // for all that follows
   files::FileIdentity identity_;
   TuningStatus status_;
   /// All there ever were: plans under way may read an older one. The last is in use.
   std::vector<std::unique_ptr<const plan::Tuning>> all_;
   std::atomic<const plan::Tuning*> in_use_{nullptr};
+  std::set<Choice> checked_;
 };
 
 }  // namespace brontes::engine

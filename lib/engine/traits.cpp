@@ -15,6 +15,23 @@ bool old_lavapipe(const vk::PhysicalDevice& device) {
   return at == std::string::npos || std::atoi(device.info.driver.c_str() + at + 5) < 25;
 }
 
+plan::Vendor vendor_of(const vk::PhysicalDevice& device, std::uint32_t simulated) {
+  const std::uint32_t id = simulated != 0 ? simulated : device.info.vendor_id;
+  // Mesa's drivers need not say whose the hardware is.
+  constexpr auto driver_honeykrisp = static_cast<VkDriverId>(26);
+  if (simulated == 0 && device.info.type == DeviceType::cpu) return plan::Vendor::cpu;
+  if (simulated == 0 && device.driver_id == driver_honeykrisp) return plan::Vendor::apple;
+  switch (id) {
+    case 0x1002: return plan::Vendor::amd;
+    case 0x106b: return plan::Vendor::apple;
+    case 0x10de: return plan::Vendor::nvidia;
+    case 0x13b5: return plan::Vendor::arm;
+    case 0x5143: return plan::Vendor::qualcomm;
+    case 0x8086: return plan::Vendor::intel;
+    default: return plan::Vendor::other;
+  }
+}
+
 }  // namespace
 
 Result<plan::Access> choose_access(const vk::PhysicalDevice& device, AccessMode wish) {
@@ -43,18 +60,24 @@ plan::Traits traits_of(const vk::PhysicalDevice& device, const SimulatedLimits& 
   }
   traits.max_group_invocations = lowered(device.info.max_group_invocations, simulate.max_group_invocations);
   traits.max_shared_bytes = lowered(device.info.max_shared_bytes, simulate.max_shared_bytes);
-  // Ranges are bound in whole vec4s.
-  traits.max_storage_range = lowered(device.info.max_storage_range, simulate.max_storage_range) / 16 * 16;
+  // Ranges are bound in whole vec4s, and lie in one allocation each.
+  const std::uint64_t most_bytes = std::min<std::uint64_t>(device.info.max_storage_range, device.max_allocation);
+  traits.max_storage_range = lowered(most_bytes, simulate.max_storage_range) / 16 * 16;
   // Reserved ranges end on this alignment, so it also has to hold a vec4.
   traits.storage_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(
       {16, device.limits.minStorageBufferOffsetAlignment, device.limits.minTexelBufferOffsetAlignment}));
   traits.max_texel_elements = device.limits.maxTexelBufferElements;
   traits.subgroup_size = std::max(1u, lowered(device.info.subgroup_size, simulate.subgroup_size));
   traits.real_subgroup_size = std::max(1u, device.info.subgroup_size);
-  traits.subgroup_operations = device.subgroup_operations && !simulate.no_subgroup_operations;
+  // Shared memory of the kernels has room for the sums of subgroups of four lanes or more.
+  traits.subgroup_operations =
+      device.subgroup_operations && device.min_subgroup_size >= 4 && !simulate.no_subgroup_operations;
+  traits.exact_subgroups = (device.one_subgroup_size || (device.required_subgroup_size && device.full_subgroups)) &&
+                           !simulate.no_subgroup_size_control;
   // lavapipe of Mesa 22 makes a loop over lanes of each broadcast.
   traits.broadcasts = !old_lavapipe(device);
-  traits.cpu = device.info.type == DeviceType::cpu;
+  traits.cpu = device.info.type == DeviceType::cpu && simulate.vendor_id == 0;
+  traits.vendor = vendor_of(device, simulate.vendor_id);
   // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not.
   if (old_lavapipe(device)) traits.max_loop_iterations = 60000;
   traits.max_loop_iterations = lowered(traits.max_loop_iterations, simulate.max_loop_iterations);

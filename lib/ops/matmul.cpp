@@ -3,6 +3,7 @@
 #include "ops/matmul.hpp"
 
 #include "ops/catalogue.hpp"
+#include "ops/matmul_tuning.hpp"
 #include "plan/plan.hpp"
 #include "record/shape.hpp"
 #include "record/view.hpp"
@@ -76,6 +77,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
         d.set(kernel::rows, s.subgroup.rows);
         d.set(kernel::columns, s.subgroup.columns);
         d.set(kernel::tiles, s.subgroup.tiles);
+        d.set(kernel::subgroup_lanes, s.subgroup.lanes);
         d.set(kernel::b_type, static_cast<std::uint32_t>(type));
         return d;
       }
@@ -89,6 +91,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::width, s.subgroup.width);
       d.set(kernel::sources, s.subgroup.sources);
       d.set(kernel::tiles, s.subgroup.tiles);
+      d.set(kernel::subgroup_lanes, s.subgroup.lanes);
       return d;
     }
     case MatmulKernel::panel: {
@@ -101,6 +104,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::width, s.subgroup.width);
       d.set(kernel::sources, s.subgroup.sources);
       d.set(kernel::tiles, s.subgroup.tiles);
+      d.set(kernel::subgroup_lanes, s.subgroup.lanes);
       d.set(kernel::a_packed, s.subgroup.a_packed ? 1 : 0);
       d.set(kernel::b_packed, s.subgroup.b_packed ? 1 : 0);
       d.set(kernel::steps, s.subgroup.steps);
@@ -203,6 +207,9 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
   problem.set(op.batch);
   auto selected = select_matmul(problem, to.traits, {op.kernel, op.variant});
   if (!selected) return selected.error();
+  if (selected->tuned != nullptr && selected->tuned->choice.kernel != MatmulKernel::automatic) {
+    to.tuned.push_back(selected->tuned);
+  }
 
   // Four neighbours of C are a vec4 only where those of the part's first row are.
   if ((op.n | part.begin) % 4 != 0 && selected->slices == 1) selected->vectorized &= ~2u;

@@ -87,6 +87,7 @@ inline constexpr std::uint32_t matmul_subgroup_min_lanes = 4;
 
 struct MatmulSubgroupShape {
   std::uint32_t group_size;
+  std::uint32_t lanes;  // of each subgroup, as pipelines require
   std::uint32_t tiles;  // per workgroup: one for each of its subgroups
   std::uint32_t rows;   // of the tile
   // subgroup_nk: columns of the tile, no more than twice the lanes of a subgroup. subgroup_kn: vec4s per lane. panel:

@@ -1,5 +1,6 @@
 #include "ops/matmul.hpp"
 
+#include "ops/matmul_sums.hpp"
 #include "ops/matmul_tuning.hpp"
 #include "plan/plan.hpp"  // fold(), fill_groups()
 
@@ -41,6 +42,11 @@ static_assert(tile_sets[0].valid() && tile_sets[1].valid() && tile_sets[2].valid
 constexpr std::uint64_t enough_tiles = 128;
 constexpr std::uint64_t enough_gemv_groups = 256;
 
+// Whether an invocation has the registers for them.
+bool holds(const MatmulTiledShape& tiles, const Traits& traits) {
+  return tiles.micro_m * tiles.micro_n <= matmul_sums_of(traits).tiled;
+}
+
 bool fits(const MatmulTiledShape& tiles, const Traits& traits) {
   return tiles.group_size() <= traits.max_group_invocations &&
          matmul_tiled_shared_bytes(tiles.tile_m, tiles.tile_n) <= traits.max_shared_bytes;
@@ -55,9 +61,7 @@ std::uint64_t tiles_of(const MatmulProblem& p, const MatmulTile& tile) {
 const MatmulTiledShape* choose_tiles(const MatmulProblem& p, const Traits& traits) {
   const MatmulTiledShape* smallest = nullptr;
   for (const MatmulTiledShape& tiles : tile_sets) {
-    if (!fits(tiles, traits)) continue;
-    // 8x8 micro-tiles take CPU drivers seconds to compile, and their registers are not that many.
-    if (traits.cpu && tiles.micro_m * tiles.micro_n > 32) continue;
+    if (!fits(tiles, traits) || !holds(tiles, traits)) continue;
     smallest = &tiles;
     if (tiles_of(p, {tiles.tile_m, tiles.tile_n}) >= enough_tiles) return &tiles;
   }
@@ -168,7 +172,8 @@ Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const
   MatmulGemvShape& g = s.gemv;
   g.subgroups = layout == MatmulLayout::nk && traits.subgroup_operations && traits.subgroup_size >= 4;
   g.rows = std::bit_ceil(static_cast<std::uint32_t>(p.m));
-  g.columns = 4;
+  const std::uint32_t most_sums = p.type == DType::f32 ? 32 : matmul_sums_of(traits).packed_gemv;
+  g.columns = std::min(4u, most_sums / g.rows);
   g.chunk = chunk_elements(p.type);
   // A team has 16 lanes, whose loads are whole cache lines; along k there should be work for all lanes.
   constexpr std::uint32_t team = 16;
@@ -203,6 +208,12 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
                                         std::to_string(traits.max_group_invocations) + " invocations and " +
                                         std::to_string(traits.max_shared_bytes) + " bytes of shared memory");
   }
+  // What a CPU driver lacks in registers it has in its first-level cache, and who asks for it may wait.
+  if (!traits.cpu && !holds(*tiles, traits)) {
+    return Error(Errc::unsupported,
+                 "matmul: tiles of " + std::to_string(tiles->tile_m) + "x" + std::to_string(tiles->tile_n) +
+                     " take more registers than this vendor's devices have: " + matmul_sums_of(traits).source);
+  }
   MatmulSelection s;
   s.kernel = MatmulKernel::tiled;
   s.reason = reason;
@@ -215,15 +226,17 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
   return s;
 }
 
-// Lanes that workgroups are made of.
-std::uint32_t real_lanes(const Traits& traits) { return std::max(traits.subgroup_size, traits.real_subgroup_size); }
-
 bool has_subgroups(const Traits& traits) {
-  return traits.subgroup_operations && traits.subgroup_size >= matmul_subgroup_min_lanes &&
+  return traits.subgroup_operations && traits.exact_subgroups && traits.subgroup_size >= matmul_subgroup_min_lanes &&
          traits.max_group_invocations >= real_lanes(traits);
 }
 
-Error no_subgroups(const char* kernel) {
+Error no_subgroups(const char* kernel, const Traits& traits) {
+  if (traits.subgroup_operations && !traits.exact_subgroups) {
+    return Error(Errc::unsupported, "matmul: the " + std::string(kernel) +
+                                        " kernel needs subgroups of a known size, and this device neither lets "
+                                        "pipelines require one nor has one only");
+  }
   return Error(Errc::unsupported, "matmul: the " + std::string(kernel) +
                                       " kernel needs subgroup arithmetic and ballots, in subgroups of " +
                                       std::to_string(matmul_subgroup_min_lanes) + " or more");
@@ -259,6 +272,7 @@ void set_subgroup_shape(MatmulSelection& s, const MatmulProblem& p, const Traits
   shape.columns = tile.columns;
   shape.width = width;
   const std::uint32_t lanes = real_lanes(traits);
+  shape.lanes = lanes;
   // A single row is as quickly loaded as broadcast.
   shape.sources = !traits.broadcasts || tile.rows == 1 ? 1 : traits.subgroup_size < 8 ? 4 : 8;
   // A workgroup is what a core takes at a time: several tiles, but not so many that cores go without. Powers of two,
@@ -295,7 +309,7 @@ SubgroupTile panel_tile(const MatmulProblem& p, const Traits& traits) {
 
 Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, const char* reason,
                                  std::size_t variant = 0) {
-  if (!has_subgroups(traits)) return no_subgroups("subgroup");
+  if (!has_subgroups(traits)) return no_subgroups("subgroup", traits);
   MatmulSelection s;
   s.kernel = MatmulKernel::subgroup;
   s.reason = reason;
@@ -319,7 +333,7 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
 
 Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, const char* reason,
                               std::size_t variant = 0) {
-  if (!has_subgroups(traits)) return no_subgroups("panel");
+  if (!has_subgroups(traits)) return no_subgroups("panel", traits);
   if (Error e = too_many_loops("panel", matmul_panel_iterations(8, 1), traits)) return e;
   MatmulSelection s;
   s.kernel = MatmulKernel::panel;

@@ -254,7 +254,7 @@ Result<Plan> make_plan(const record::Graph& graph, const Traits& traits, const P
   Layout(graph, options, grouping, memory, regions, plan).run();
 
   plan.dispatches.reserve(grouping.groups.size());
-  Lowering to{graph, traits, options, grouping, regions, memory, plan.dispatches};
+  Lowering to{graph, traits, options, grouping, regions, memory, plan.dispatches, plan.tuned};
   for (std::uint32_t i = 0; i < grouping.groups.size(); ++i) {
     if (Error e = lower(to, i)) {
       e.message = std::string(name_of(grouping.groups[i], graph)) + ": " + e.message;

@@ -148,6 +148,8 @@ struct Plan {
 
   std::uint64_t dropped_operations = 0;
   std::uint64_t fused_operations = 0;
+  /// The measurements in Traits::tuning that chose a kernel here.
+  std::vector<const TunedMatmul*> tuned;
 
   bool writes(record::ResourceId resource) const noexcept;
   std::uint64_t readback_bytes() const noexcept { return readback_end - readback_begin; }
@@ -211,6 +213,7 @@ struct Lowering {
   const std::vector<Region>& regions;  // by value
   Arena& arena;
   std::vector<Dispatch>& dispatches;
+  std::vector<const TunedMatmul*>& tuned;
 
   const Region& region(record::ValueId value) const { return regions[value]; }
   /// Whether operand k of a node that moves its operands (Op::moves) is written where it goes.

@@ -9,6 +9,7 @@
 namespace brontes::plan {
 
 struct Tuning;
+struct TunedMatmul;
 
 /// Kernels need not all go the same way.
 struct Access {
@@ -17,6 +18,9 @@ struct Access {
 
   friend bool operator==(const Access&, const Access&) = default;
 };
+
+/// Who made the device; `cpu` is any driver that runs on one.
+enum class Vendor : std::uint8_t { other, amd, apple, arm, cpu, intel, nvidia, qualcomm };
 
 struct Traits {
   std::array<std::uint32_t, 3> max_group_count{65535, 65535, 65535};
@@ -30,17 +34,26 @@ struct Traits {
   std::uint32_t subgroup_size = 32;
   /// The device's own, where a smaller one is simulated, else 0 or the same: workgroups consist of these.
   std::uint32_t real_subgroup_size = 0;
-  bool subgroup_operations = true;  // basic, arithmetic and ballot, in compute
+  bool subgroup_operations = true;  // basic, arithmetic and ballot, in compute, in subgroups of 4 or more
+  /// A workgroup of whole subgroups consists of real_subgroup_size lanes each, all of which run: pipelines can require
+  /// it, or the device has no other size. Where this is false, subgroup_size may be more than what runs.
+  bool exact_subgroups = true;
   /// Values of one lane reach the others at little cost.
   bool broadcasts = true;
   /// Lanes are SIMD lanes of a CPU: workgroup barriers and shared memory are dear, small workgroups
   /// are cheap.
   bool cpu = false;
+  Vendor vendor = Vendor::other;
   /// Loop iterations one invocation may make in all. Mesa 22's lavapipe silently ends loops at
   /// about 65535, so the planner keeps below it.
   std::uint64_t max_loop_iterations = ~std::uint64_t{0};
   /// What was measured on this device, if anything was.
   const Tuning* tuning = nullptr;
 };
+
+/// Lanes that workgroups are made of.
+constexpr std::uint32_t real_lanes(const Traits& traits) noexcept {
+  return traits.subgroup_size > traits.real_subgroup_size ? traits.subgroup_size : traits.real_subgroup_size;
+}
 
 }  // namespace brontes::plan

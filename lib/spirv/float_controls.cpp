@@ -1,5 +1,6 @@
 #include "spirv/float_controls.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -8,8 +9,11 @@
 namespace brontes::spirv {
 namespace {
 
-constexpr std::uint32_t mode_signed_zero_inf_nan_preserve = 4461;
-constexpr std::uint32_t capability_signed_zero_inf_nan_preserve = 4466;
+struct Mode {
+  std::uint32_t mode, capability, width;
+};
+constexpr Mode signed_zero_inf_nan_preserve{4461, 4466, 32};
+constexpr Mode half_denorm_preserve{4459, 4464, 16};
 // From which on it takes no extension.
 constexpr std::uint32_t version_1_4 = 0x00010400;
 
@@ -22,9 +26,9 @@ std::vector<std::uint32_t> extension() {
   return instruction;
 }
 
-}  // namespace
-
-void preserve_special_values(std::vector<std::uint32_t>& module) {
+void add(std::vector<std::uint32_t>& module, const Mode& mode) {
+  const std::vector<std::uint32_t> wanted_extension = extension();
+  bool has_extension = module.size() > 1 && module[1] >= version_1_4;
   // Capabilities come first, then extensions; execution modes follow the last entry point.
   std::size_t capabilities_end = header_words, extensions_end = header_words, entry_points_end = 0;
   std::vector<std::uint32_t> modes;
@@ -34,10 +38,13 @@ void preserve_special_values(std::vector<std::uint32_t>& module) {
     if (next == at || next > module.size()) return;
     const std::uint32_t op = opcode(word);
     if (op == op_capability) capabilities_end = extensions_end = next;
-    if (op == op_extension) extensions_end = next;
+    if (op == op_extension) {
+      extensions_end = next;
+      has_extension |= std::equal(word, word + length(word), wanted_extension.begin(), wanted_extension.end());
+    }
     if (op == op_entry_point) {
       if (length(word) < 3) return;
-      modes.insert(modes.end(), {4u << 16 | op_execution_mode, word[2], mode_signed_zero_inf_nan_preserve, 32u});
+      modes.insert(modes.end(), {4u << 16 | op_execution_mode, word[2], mode.mode, mode.width});
       entry_points_end = next;
     }
     if (op == op_function) break;
@@ -49,8 +56,14 @@ void preserve_special_values(std::vector<std::uint32_t>& module) {
   };
   // From behind, so that places stay what they are.
   insert(entry_points_end, modes);
-  if (module[1] < version_1_4) insert(extensions_end, extension());
-  insert(capabilities_end, {2u << 16 | op_capability, capability_signed_zero_inf_nan_preserve});
+  if (!has_extension) insert(extensions_end, wanted_extension);
+  insert(capabilities_end, {2u << 16 | op_capability, mode.capability});
 }
+
+}  // namespace
+
+void preserve_special_values(std::vector<std::uint32_t>& module) { add(module, signed_zero_inf_nan_preserve); }
+
+void preserve_half_denormals(std::vector<std::uint32_t>& module) { add(module, half_denorm_preserve); }
 
 }  // namespace brontes::spirv

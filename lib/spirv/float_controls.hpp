@@ -13,4 +13,8 @@ namespace brontes::spirv {
 // Words that are no valid module stay as they are.
 void preserve_special_values(std::vector<std::uint32_t>& module);
 
+// The same with DenormPreserve for 16-bit floats, which weights are unpacked from: without it a driver may take a half
+// below the smallest normal one for zero. For devices that have shaderDenormPreserveFloat16.
+void preserve_half_denormals(std::vector<std::uint32_t>& module);
+
 }  // namespace brontes::spirv

@@ -1,15 +1,10 @@
 #include "tune/tuner.hpp"
 
-#include "ops/matmul_tuning.hpp"
-#include "ops/store.hpp"
-#include "plan/plan.hpp"
-#include "record/elementwise.hpp"
-#include "submit/program.hpp"
-#include "submit/transfer.hpp"
+#include "tune/bench.hpp"
+#include "tune/verifier.hpp"
 #include "util/hex.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -19,8 +14,6 @@
 namespace brontes::tune {
 namespace {
 
-using plan::MatmulForce;
-
 /// What a variant has to be faster by: less is noise.
 constexpr double margin = 1.1;
 constexpr double slow_build_seconds = 2;
@@ -28,14 +21,6 @@ constexpr double slow_build_seconds = 2;
 constexpr double sample_seconds = 2e-3;
 constexpr std::size_t search_rounds = 3;
 constexpr std::size_t confirm_rounds = 5;
-
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 double least(const std::vector<double>& samples) { return *std::min_element(samples.begin(), samples.end()); }
 
@@ -45,30 +30,6 @@ double median(std::vector<double> samples) {
   return *middle;
 }
 
-/// Runs again and again on resident buffers.
-struct Candidate {
-  MatmulForce choice;  // automatic: the default
-  std::unique_ptr<submit::Program> program;
-  std::vector<double> samples;  // seconds per run
-
-  Error run(std::size_t times, double& seconds) {
-    const Stopwatch watch;
-    for (std::size_t i = 0; i < times; ++i) {
-      if (auto value = program->submit(); !value) return value.error();
-    }
-    if (Error e = program->wait()) return e;
-    seconds = watch.seconds() / static_cast<double>(times);
-    return {};
-  }
-
-  Error sample(std::size_t times) {
-    double seconds = 0;
-    if (Error e = run(times, seconds)) return e;
-    samples.push_back(seconds);
-    return {};
-  }
-};
-
 bool beats(const Candidate& a, const Candidate& b) {
   return least(a.samples) * margin < least(b.samples) && median(a.samples) * margin < median(b.samples);
 }
@@ -76,67 +37,6 @@ bool beats(const Candidate& a, const Candidate& b) {
 std::size_t runs_per_sample(double seconds_per_run) {
   return static_cast<std::size_t>(std::clamp(std::ceil(sample_seconds / seconds_per_run), 1.0, 64.0));
 }
-
-/// A device with operands for everything that is measured on it: resources 0, 1 and 2, where 2 is the result.
-struct Bench {
-  std::shared_ptr<engine::Engine> engine;
-  submit::Program::Resources resources;
-
-  static Result<Bench> make(std::shared_ptr<engine::Engine> engine, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-    Bench bench{std::move(engine), {}};
-    const auto& context = bench.engine->context();
-    for (std::uint64_t count : {a, b, c}) {
-      std::vector<float> data(count);
-      for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 61) / 61.0f - 0.5f;
-      const std::uint64_t bytes = count * sizeof(float);
-      auto memory = context->memory().allocate(context, bytes, vk::MemoryUse::device, "brontes buffer");
-      if (!memory) return memory.error();
-      if (Error e = submit::write(**memory, 0, data.data(), bytes)) return e;
-      bench.resources.push_back(std::move(*memory));
-    }
-    return bench;
-  }
-
-  plan::Traits traits() const {
-    plan::Traits traits = engine->traits();
-    traits.tuning = nullptr;
-    return traits;
-  }
-
-  /// `record` makes a value from two imports of these shapes; it ends in resource 2.
-  template <class Record>
-  Result<plan::Plan> plan(const plan::Traits& traits, Shape a, Shape b, Record record) const {
-    record::Graph graph(traits.max_storage_range);
-    const record::ValueId inputs[] = {graph.import(a, 0), graph.import(b, 1)};
-    Result<record::ValueId> value = record(graph, inputs);
-    if (!value) return value.error();
-    if (Error e = ops::store(graph, *value, 2, graph.values()[*value].shape)) return e;
-    plan::PlanOptions options;
-    options.keep_marked_only = true;
-    return plan::make_plan(graph, traits, options);
-  }
-
-  Result<plan::Plan> product(const MatmulShape& s, MatmulForce choice) const {
-    plan::Traits with = traits();
-    const plan::Tuning forced = plan::forcing({s.m, s.k, s.n, s.layout}, choice, with.access);
-    with.tuning = &forced;
-    return plan(with, Shape(s.m, s.k), Shape(s.k, s.n), [&](record::Graph& graph, const record::ValueId* in) {
-      return plan::matmul(graph, in[0], in[1], s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic});
-    });
-  }
-
-  Result<plan::Plan> sum(std::uint64_t count) const {
-    return plan(traits(), Shape(count), Shape(count), [&](record::Graph& graph, const record::ValueId* in) {
-      return record::elementwise(graph, record::ElementwiseOp::add, Span<const record::ValueId>(in, 2));
-    });
-  }
-
-  Result<Candidate> build(plan::Plan plan, MatmulForce choice = {}) const {
-    auto program = submit::Program::create(engine->context(), std::move(plan), resources, encode::Use::often);
-    if (!program) return program.error();
-    return Candidate{choice, std::move(*program), {}};
-  }
-};
 
 /// True when both would run the very same dispatches.
 bool same(const plan::Plan& a, const plan::Plan& b) {
@@ -177,13 +77,11 @@ class Tuner {
         if (Error e = candidate.sample(times)) return e;
       }
     }
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < candidates.size(); ++i) {
-      if (least(candidates[i].samples) < least(candidates[best].samples)) best = i;
-    }
+    auto best = fastest_right(shape, candidates);
+    if (!best) return best.error();
     Candidate& standard = candidates[0];
-    Candidate& winner = candidates[best];
-    bool changed = best != 0 && beats(winner, standard);
+    Candidate& winner = candidates[*best];
+    bool changed = *best != 0;
     if (changed) {
       // The best of many is partly the luckiest, so it has to win again.
       standard.samples.clear();
@@ -205,11 +103,31 @@ class Tuner {
     return candidate.run(1, once);
   }
 
+  // The index of the fastest that is right and beats the default, or else 0, the default's. One that is wrong must not
+  // win, be it for skipping work: it is gone for good.
+  Result<std::size_t> fastest_right(const MatmulShape& shape, std::vector<Candidate>& candidates) {
+    for (;;) {
+      const auto fastest =
+          std::min_element(candidates.begin(), candidates.end(),
+                           [](const Candidate& a, const Candidate& b) { return least(a.samples) < least(b.samples); });
+      if (fastest == candidates.begin() || !beats(*fastest, candidates[0])) return std::size_t{0};
+      const auto right = verifier_.agrees(shape, *fastest);
+      if (!right) return right.error();
+      if (*right) return static_cast<std::size_t>(fastest - candidates.begin());
+      wrong_.insert({fastest->choice.kernel, fastest->choice.variant, shape.layout});
+      bench_.engine->context()->instance().report(
+          Severity::warning, "tune_matmul: variant " + std::to_string(fastest->choice.variant) + " of the " +
+                                 to_string(fastest->choice.kernel) + " kernel, layout " + to_string(shape.layout) +
+                                 ", gives wrong results on this device, and is left out");
+      candidates.erase(fastest);
+    }
+  }
+
   // Adds the variant to the candidates if it can run, differs from the default and is no hopeless case.
   Error consider(const MatmulShape& shape, MatmulForce choice, const plan::Plan& default_plan, double default_once,
                  std::vector<Candidate>& candidates) {
     const auto key = std::tuple(choice.kernel, choice.variant, shape.layout);
-    if (slow_to_build_.count(key) != 0) return {};
+    if (slow_to_build_.count(key) != 0 || wrong_.count(key) != 0) return {};
     if (!plan::select_matmul({shape.m, shape.k, shape.n, shape.layout}, bench_.traits(), choice)) return {};
     auto plan = bench_.product(shape, choice);
     if (!plan || same(*plan, default_plan)) return {};
@@ -244,7 +162,8 @@ class Tuner {
 
   const Bench& bench_;
   std::function<bool()> late_;
-  std::set<std::tuple<MatmulKernel, std::size_t, Layout>> slow_to_build_;
+  Verifier verifier_{bench_};
+  std::set<std::tuple<MatmulKernel, std::size_t, Layout>> slow_to_build_, wrong_;
 };
 
 /// Compares ways to reach memory on a few products and a sum.

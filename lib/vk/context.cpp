@@ -79,6 +79,7 @@ Result<Selection> select(const vulkan::ExternalDevice& external, const DeviceOpt
   physical.timestamp_bits = families[external.queue_family].timestampValidBits;
   if (external.features == nullptr) {
     physical.pointers &= external.pointers;
+    physical.required_subgroup_size = physical.full_subgroups = false;
   } else {
     const EnabledFeatures enabled = enabled_features(*external.features);
     if (!enabled.timeline_semaphore) {
@@ -86,6 +87,8 @@ Result<Selection> select(const vulkan::ExternalDevice& external, const DeviceOpt
                    "adopt: the VkDevice was created without the timelineSemaphore feature; see required_features()");
     }
     physical.pointers &= enabled.buffer_device_address && enabled.int64;
+    physical.required_subgroup_size &= enabled.subgroup_size_control;
+    physical.full_subgroups &= enabled.full_subgroups;
   }
   return Selection{std::move(*instance), std::move(physical)};
 }
@@ -144,13 +147,27 @@ Error Context::create_device(bool with_addresses) {
   VkPhysicalDeviceBufferDeviceAddressFeatures addresses{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
   addresses.bufferDeviceAddress = VK_TRUE;
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroups{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  subgroups.subgroupSizeControl = physical_.required_subgroup_size ? VK_TRUE : VK_FALSE;
+  subgroups.computeFullSubgroups = physical_.full_subgroups ? VK_TRUE : VK_FALSE;
   VkPhysicalDeviceFeatures features{};
-  if (with_addresses) {
-    timeline.pNext = &addresses;
-    features.shaderInt64 = VK_TRUE;
-  }
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline};
   std::vector<const char*> extensions;
+  auto chain = [&](auto& more) {
+    more.pNext = timeline.pNext;
+    timeline.pNext = &more;
+  };
+  if (with_addresses) {
+    chain(addresses);
+    features.shaderInt64 = VK_TRUE;
+  }
+  if (physical_.required_subgroup_size || physical_.full_subgroups) {
+    chain(subgroups);
+    extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  }
+  // A device that offers it must be given it.
+  if (physical_.portability_subset) extensions.push_back(portability_subset_extension);
   memory_budget_ = physical_.memory_budget;
   if (memory_budget_) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   calibrated_timestamps_ = physical_.calibrated_timestamps;

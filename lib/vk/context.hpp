@@ -84,6 +84,7 @@ class Context : public std::enable_shared_from_this<Context> {
   }
   bool int64() const noexcept { return int64_; }
   bool float_controls() const noexcept { return physical_.float_controls && !options_.simulate.no_float_controls; }
+  bool half_denormals() const noexcept { return physical_.half_denormals && !options_.simulate.no_float_controls; }
 
   /// Bits that the queue's timestamps have; 0 for no timestamps.
   std::uint32_t timestamp_bits() const noexcept {

@@ -14,7 +14,13 @@ struct Link {
 };
 
 // Calls `visit(feature, place)` with the VkBool32 of each feature that Brontes knows, wherever the chain has it.
-enum class Feature : std::uint8_t { timeline_semaphore, buffer_device_address, int64 };
+enum class Feature : std::uint8_t {
+  timeline_semaphore,
+  buffer_device_address,
+  int64,
+  subgroup_size_control,
+  full_subgroups
+};
 template <class Visit>
 void visit(VkPhysicalDeviceFeatures2& chain, Visit visit) {
   visit(Feature::int64, chain.features.shaderInt64);
@@ -34,6 +40,18 @@ void visit(VkPhysicalDeviceFeatures2& chain, Visit visit) {
         visit(Feature::buffer_device_address,
               static_cast<VkPhysicalDeviceBufferDeviceAddressFeatures*>(at)->bufferDeviceAddress);
         break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES: {
+        auto& features = *static_cast<VkPhysicalDeviceVulkan13Features*>(at);
+        visit(Feature::subgroup_size_control, features.subgroupSizeControl);
+        visit(Feature::full_subgroups, features.computeFullSubgroups);
+        break;
+      }
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES: {
+        auto& features = *static_cast<VkPhysicalDeviceSubgroupSizeControlFeatures*>(at);
+        visit(Feature::subgroup_size_control, features.subgroupSizeControl);
+        visit(Feature::full_subgroups, features.computeFullSubgroups);
+        break;
+      }
       default: break;
     }
   }
@@ -43,6 +61,8 @@ bool& member(EnabledFeatures& features, Feature feature) {
   switch (feature) {
     case Feature::timeline_semaphore: return features.timeline_semaphore;
     case Feature::buffer_device_address: return features.buffer_device_address;
+    case Feature::subgroup_size_control: return features.subgroup_size_control;
+    case Feature::full_subgroups: return features.full_subgroups;
     case Feature::int64: break;
   }
   return features.int64;

@@ -14,6 +14,8 @@ struct EnabledFeatures {
   bool timeline_semaphore = false;
   bool buffer_device_address = false;
   bool int64 = false;
+  bool subgroup_size_control = false;
+  bool full_subgroups = false;
 };
 
 /// Of a chain that a VkDevice was created with.

@@ -1,5 +1,6 @@
 #include "vk/physical_device.hpp"
 
+#include "kernels.hpp"
 #include "util/hex.hpp"
 #include "vk/result.hpp"
 
@@ -7,6 +8,7 @@
 #include <cctype>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace brontes::vk {
 namespace {
@@ -26,8 +28,8 @@ int rank_of(DeviceType type) {
     case DeviceType::discrete_gpu: return 4;
     case DeviceType::integrated_gpu: return 3;
     case DeviceType::virtual_gpu: return 2;
-    case DeviceType::cpu: return 1;
-    case DeviceType::other: break;
+    case DeviceType::other: return 1;  // an accelerator, say
+    case DeviceType::cpu: break;
   }
   return 0;
 }
@@ -62,6 +64,29 @@ std::string version_text(std::uint32_t version) {
   return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version));
 }
 
+// Pipelines that require a size run up to this many subgroups in a workgroup.
+constexpr std::uint32_t most_required_subgroups = 16;
+
+void describe_subgroups(const Instance& instance, bool extension, PhysicalDevice& device) {
+  device.min_subgroup_size = device.info.subgroup_size;
+  if (!extension) return;
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &sizes};
+  instance.table.vkGetPhysicalDeviceProperties2(device.handle, &properties);
+  VkPhysicalDeviceSubgroupSizeControlFeatures control{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &control};
+  instance.table.vkGetPhysicalDeviceFeatures2(device.handle, &features);
+  device.min_subgroup_size = sizes.minSubgroupSize;
+  device.one_subgroup_size =
+      sizes.minSubgroupSize == device.info.subgroup_size && sizes.maxSubgroupSize == device.info.subgroup_size;
+  device.full_subgroups = control.computeFullSubgroups == VK_TRUE;
+  device.required_subgroup_size =
+      control.subgroupSizeControl == VK_TRUE && (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+      sizes.minSubgroupSize <= device.info.subgroup_size && device.info.subgroup_size <= sizes.maxSubgroupSize &&
+      sizes.maxComputeWorkgroupSubgroups >= most_required_subgroups;
+}
+
 std::string describe_refusals(Span<const DeviceInfo> devices, bool allow_cpu) {
   std::string text;
   for (const DeviceInfo& d : devices) {
@@ -76,6 +101,21 @@ std::string describe_refusals(Span<const DeviceInfo> devices, bool allow_cpu) {
 }
 
 }  // namespace
+
+std::string missing_bindings(const VkPhysicalDeviceLimits& limits) {
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < kernels::count; ++i) {
+    most = std::max(most, kernels::get(static_cast<kernels::Id>(i)).bindings.size);
+  }
+  for (const auto& [own, name] : {std::pair(limits.maxPerStageDescriptorStorageBuffers, "storage buffers"),
+                                  std::pair(limits.maxDescriptorSetStorageBuffers, "storage buffers in a set"),
+                                  std::pair(limits.maxPerStageResources, "resources")}) {
+    if (own < most) {
+      return "its shaders have " + std::to_string(own) + " " + name + ", and " + std::to_string(most) + " are needed";
+    }
+  }
+  return {};
+}
 
 std::vector<VkQueueFamilyProperties> queue_families(const Instance& instance, VkPhysicalDevice device) {
   std::uint32_t count = 0;
@@ -112,13 +152,15 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
     return device;
   }
 
-  VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  VkPhysicalDeviceMaintenance3Properties sizes{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+  VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES, &sizes};
   VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, &floats};
   VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, &subgroup};
   VkPhysicalDeviceIDProperties ids{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, &driver};
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &ids};
   instance.table.vkGetPhysicalDeviceProperties2(handle, &properties);
   info.subgroup_size = subgroup.subgroupSize;
+  if (sizes.maxMemoryAllocationSize != 0) device.max_allocation = sizes.maxMemoryAllocationSize;
   constexpr VkSubgroupFeatureFlags needed =
       VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT;
   device.subgroup_operations = (subgroup.supportedOperations & needed) == needed &&
@@ -130,6 +172,7 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
   // there.
   device.float_controls =
       floats.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE && driver.driverID != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
+  device.half_denormals = floats.shaderDenormPreserveFloat16 == VK_TRUE;
   info.driver = driver.driverName;
   if (driver.driverInfo[0] != '\0') info.driver += std::string(" ") + driver.driverInfo;
   device.driver_id = driver.driverID;
@@ -146,6 +189,8 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
   const auto extensions = enumerate<VkExtensionProperties>([&](std::uint32_t* count, VkExtensionProperties* items) {
     return instance.table.vkEnumerateDeviceExtensionProperties(handle, nullptr, count, items);
   });
+  describe_subgroups(instance, has_extension(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), device);
+  device.portability_subset = has_extension(extensions, portability_subset_extension);
   device.memory_budget = has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   device.calibrated_timestamps =
       has_extension(extensions, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) && has_host_clock(instance, handle);
@@ -165,6 +210,8 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
     info.unsuitable_because = "it has no compute queue";
   } else if (timeline.timelineSemaphore == VK_FALSE) {
     info.unsuitable_because = "it has no timeline semaphores";
+  } else if (std::string missing = missing_bindings(basic.limits); !missing.empty()) {
+    info.unsuitable_because = std::move(missing);
   } else {
     device.queue_family = *family;
     device.timestamp_bits = families[*family].timestampValidBits;

@@ -6,6 +6,7 @@
 #include "vk/result.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace brontes::vk {
 
@@ -15,6 +16,21 @@ VkDescriptorType descriptor_type(kernels::AccessMode access, kernels::Access slo
     return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
   }
   return VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+}
+
+std::uint32_t required_lanes(const kernels::Kernel& kernel, Span<const std::uint32_t> constants) noexcept {
+  // kernels/include/lanes.glsl has it.
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    if (std::string_view(kernel.constants[i].name) == "subgroup_lanes") return constants[i];
+  }
+  return 0;
+}
+
+void require_subgroups(const PhysicalDevice& device, const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo& size,
+                       VkPipelineShaderStageCreateInfo& stage) noexcept {
+  // Where neither is possible, there is one size only (engine/traits.cpp).
+  if (device.required_subgroup_size) stage.pNext = &size;
+  if (device.full_subgroups) stage.flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
 }
 
 Error Pipelines::open(const std::vector<std::uint8_t>& payload) {
@@ -97,6 +113,7 @@ Error Pipelines::make_pipeline(const kernels::Kernel& kernel, const PipelineKey*
     // Specialized here and not by the driver: not every driver folds specialization constants.
     words = spirv::specialize(kernel, {key->constants.data(), key->constants.size()}, key->access);
     if (context_.float_controls()) spirv::preserve_special_values(words);
+    if (context_.half_denormals()) spirv::preserve_half_denormals(words);
   }
   VkShaderModuleCreateInfo module_create{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_create.codeSize = words.size() * sizeof(std::uint32_t);
@@ -115,6 +132,10 @@ Error Pipelines::make_pipeline(const kernels::Kernel& kernel, const PipelineKey*
   create.stage.module = module;
   create.stage.pName = kernel.entry_point;
   create.layout = objects.layout.get();
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size{
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+  if (key != nullptr) size.requiredSubgroupSize = required_lanes(kernel, key->constants);
+  if (size.requiredSubgroupSize != 0) require_subgroups(context_.physical(), size, create.stage);
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkResult result = VK_SUCCESS;
   {

@@ -5,6 +5,7 @@
 #include "vk/handle.hpp"
 
 #include <brontes/error.hpp>
+#include <brontes/tensor.hpp>
 
 #include <array>
 #include <atomic>
@@ -19,6 +20,7 @@
 namespace brontes::vk {
 
 class Context;
+struct PhysicalDevice;
 
 /// What a slot of a kernel is in the descriptor set. With AccessMode::pointer the set holds nothing but a
 /// uniform buffer with the slots' addresses.
@@ -26,6 +28,14 @@ VkDescriptorType descriptor_type(kernels::AccessMode access, kernels::Access slo
 
 /// Room for an address per slot, in a pointer kernel's uniform buffer.
 inline constexpr std::uint64_t address_table_bytes = 64;
+
+/// The subgroup size that a pipeline of a library kernel requires, and with it full subgroups; 0 if it requires none.
+/// The constants are in the order of Kernel::constants.
+std::uint32_t required_lanes(const kernels::Kernel& kernel, Span<const std::uint32_t> constants) noexcept;
+
+/// Makes a stage require subgroups of `size`, all of whose lanes run, as far as the device can.
+void require_subgroups(const PhysicalDevice& device, const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo& size,
+                       VkPipelineShaderStageCreateInfo& stage) noexcept;
 
 struct PipelineKey {
   kernels::Id kernel;

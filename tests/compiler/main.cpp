@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     return skipped;
   }
   shared_compiler = std::move(*opened);
-  if (!shared_compiler->radv()) {
+  if (brontes::test::radv_only && !shared_compiler->radv()) {
     std::fprintf(stderr, "%s is not RADV\n", shared_compiler->device().name.c_str());
     return skipped;
   }

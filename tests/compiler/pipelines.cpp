@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+const bool brontes::test::radv_only = true;
+
 namespace {
 
 using brontes::test::compiler;
@@ -54,11 +56,10 @@ std::size_t check_no_spills(const std::string& prefix) {
     ++count;
     const Figures figures = compile(c);
     INFO(c.name);
-    CHECK(figures.spilled_vgprs == 0);
-    CHECK(figures.spilled_sgprs == 0);
-    CHECK(figures.scratch_bytes == 0);
-    CHECK(figures.instructions > 0);
-    CHECK(figures.waves > 0);
+    CHECK(figures.usage.spills == 0);
+    CHECK(figures.usage.scratch_bytes == 0);
+    CHECK(figures.usage.instructions > 0);
+    CHECK(figures.usage.waves > 0);
   }
   return count;
 }
@@ -73,11 +74,11 @@ TEST_CASE("a fused chain costs no more than the kernel written for it by hand", 
     found = true;
     const Figures fused = compile(c);
     INFO("fused:\n" << fused.assembly << "\nby hand:\n" << by_hand.assembly);
-    CHECK(fused.instructions <= by_hand.instructions);
-    CHECK(fused.vgprs <= by_hand.vgprs);
-    CHECK(fused.code_bytes <= by_hand.code_bytes);
-    CHECK(fused.waves >= by_hand.waves);
-    CHECK_FALSE(fused.spills());
+    CHECK(fused.usage.instructions <= by_hand.usage.instructions);
+    CHECK(fused.usage.registers <= by_hand.usage.registers);
+    CHECK(fused.usage.code_bytes <= by_hand.usage.code_bytes);
+    CHECK(fused.usage.waves >= by_hand.usage.waves);
+    CHECK_FALSE(fused.usage.spilling());
   }
   CHECK(found);
 }
@@ -107,8 +108,8 @@ TEST_CASE("matmul pipelines keep within 16 KiB of shared memory, and enough wave
     if (!starts_with(c.name, "matmul/")) continue;
     const Figures figures = compile(c);
     INFO(c.name);
-    CHECK(figures.lds_bytes <= 16384);
-    CHECK(figures.waves >= 8);  // ggml-vulkan's large tile: 4
+    CHECK(figures.usage.shared_bytes <= 16384);
+    CHECK(figures.usage.waves >= 8);  // ggml-vulkan's large tile: 4
   }
 }
 

@@ -111,6 +111,44 @@ TEST_CASE_METHOD(DeviceTest, "devices without subgroup operations multiply all t
   check_same(device);
 }
 
+TEST_CASE_METHOD(DeviceTest, "devices whose subgroup size is not known multiply all the same, by other kernels",
+                 "[modes][matmul]") {
+  const Device device = open_simulated([](SimulatedLimits& limits) { limits.no_subgroup_size_control = true; });
+  check_same(device);
+  for (const MatmulKernel kernel : {MatmulKernel::subgroup, MatmulKernel::panel}) {
+    Batch batch(device);
+    const Tensor a = batch.upload(counting(64));
+    (void)batch.matmul(a, a, 8, 8, 8, {1.0f, Layout::nk, kernel});
+    const Error refused = batch.execute();
+    CHECK(refused.code == Errc::unsupported);
+    CHECK(contains(refused.message, "needs subgroups of a known size"));
+    CHECK(explain_matmul(device, 64, 64, 64).kernel != kernel);
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "the kernels that each vendor's devices get multiply right", "[modes][matmul]") {
+  for (const std::uint32_t vendor : {0x1002u, 0x106bu, 0x10deu, 0x13b5u, 0x5143u, 0x8086u}) {
+    INFO("vendor " << vendor);
+    const Device device = open_simulated([&](SimulatedLimits& limits) { limits.vendor_id = vendor; });
+    for (const std::uint64_t m : {1u, 8u, 70u}) {
+      const std::uint64_t k = 68, n = 132;
+      const std::vector<float> a = cases::random_integers(m * k, 3, 1);
+      const std::vector<float> b = cases::random_integers(k * n, 3, 2);
+      Batch batch(device);
+      const Tensor c = batch.matmul(batch.upload(a), batch.upload(b), m, k, n, {1.0f, Layout::nk});
+      CHECK(cases::mismatch(run(batch, c), cases::matmul(a, b, m, k, n, Layout::nk), 0) == "");
+    }
+  }
+  const Device intel = open_simulated([](SimulatedLimits& limits) { limits.vendor_id = 0x8086; });
+  Batch batch(intel);
+  const Tensor a = batch.upload(counting(64));
+  MatmulOptions options;
+  options.kernel = MatmulKernel::tiled;
+  options.variant = 1;
+  (void)batch.matmul(a, a, 8, 8, 8, options);
+  CHECK(batch.execute().code == Errc::unsupported);
+}
+
 TEST_CASE_METHOD(DeviceTest, "a smaller subgroup than the device has, when simulated, changes no product",
                  "[modes][matmul]") {
   const Device device = open_simulated([](SimulatedLimits& limits) { limits.subgroup_size = 4; });

@@ -2,7 +2,9 @@
 // measurements mean, and the bytes of the file, are tested without a device in unit/.
 #include "fixture.hpp"
 #include "reference.hpp"
+#include "spy.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -74,16 +76,25 @@ std::string reason(const Device& device, const MatmulShape& s) {
   return explain_matmul(device, s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic}).reason;
 }
 
+void check_product(const Device& device, const MatmulShape& s) {
+  const std::vector<float> a = cases::random_integers(s.m * s.k, 3, 1);
+  const std::vector<float> b = cases::random_integers(s.k * s.n, 3, 2);
+  const cases::MatmulReference want = cases::matmul(a, b, s.m, s.k, s.n, s.layout);
+  Batch batch(device);
+  const Tensor c =
+      batch.matmul(batch.upload(a), batch.upload(b), s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic});
+  CHECK(cases::mismatch(run(batch, c), want, 0) == "");
+}
+
 void check_products(const Device& device) {
-  for (const MatmulShape& s : tiny) {
-    const std::vector<float> a = cases::random_integers(s.m * s.k, 3, 1);
-    const std::vector<float> b = cases::random_integers(s.k * s.n, 3, 2);
-    const cases::MatmulReference want = cases::matmul(a, b, s.m, s.k, s.n, s.layout);
-    Batch batch(device);
-    const Tensor c =
-        batch.matmul(batch.upload(a), batch.upload(b), s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic});
-    CHECK(cases::mismatch(run(batch, c), want, 0) == "");
-  }
+  for (const MatmulShape& s : tiny) check_product(device, s);
+}
+
+// Takes a CPU driver clearly longer than a submit.
+const MatmulShape large{64, 256, 256, Layout::nk};
+
+bool noted(const std::vector<std::string>& notes, const char* part) {
+  return std::any_of(notes.begin(), notes.end(), [&](const std::string& note) { return contains(note, part); });
 }
 
 }  // namespace
@@ -136,6 +147,65 @@ TEST_CASE_METHOD(DeviceTest, "what was measured counts at once, and for the next
   CHECK(device.tuning().note.empty());
   for (const MatmulShape& s : tiny) CHECK(contains(reason(device, s), "measured on this device"));
   check_products(device);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a variant that skips work is the fastest, and does not win", "[tuning][spy]") {
+  (void)shared_device();  // skips where there is none
+  const Spy spy;
+  spy.repeat_dispatches("matmul_tiled", 0);
+  const Scratch scratch;
+  std::vector<std::string> notes;
+  const Device device = open_device(options_with(scratch.file(), &notes));
+  TuneOptions options = tiny_tuning();
+  options.shapes = {large};
+  const auto report = tune_matmul(device, options);
+  REQUIRE_OK(report.error());
+  REQUIRE(report->shapes.size() == 1);
+  CHECK(report->shapes[0].kernel != MatmulKernel::tiled);
+  CHECK(noted(notes, "of the tiled kernel, layout nk, gives wrong results on this device, and is left out"));
+  check_product(device, large);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a choice from the file is compared with the reference once, before it counts",
+                 "[tuning][spy]") {
+  (void)shared_device();
+  const Spy spy;
+  const Scratch scratch;
+  MatmulKernel stored = MatmulKernel::automatic;
+  {
+    // What the default runs on takes long, so that something else is measured to be faster.
+    spy.repeat_dispatches("matmul_panel", 50);
+    const Device device = open_device(options_with(scratch.file()));
+    TuneOptions options = tiny_tuning();
+    options.shapes = {large};
+    const auto report = tune_matmul(device, options);
+    REQUIRE_OK(report.error());
+    REQUIRE(report->shapes[0].default_kernel == MatmulKernel::panel);
+    stored = report->shapes[0].kernel;
+    REQUIRE(stored != MatmulKernel::panel);
+    REQUIRE(stored != MatmulKernel::naive);
+  }
+  {
+    spy.repeat_dispatches(nullptr, 1);
+    std::vector<std::string> notes;
+    const Device device = open_device(options_with(scratch.file(), &notes));
+    CHECK(device.tuning().changed == 1);
+    check_product(device, large);
+    const std::uint64_t made = device.stats().pipelines_created;
+    CHECK(made == 3);  // the product's, and for the small one this kernel's and the naive one's
+    check_product(device, large);
+    CHECK(device.stats().pipelines_created == made);
+    CHECK(device.tuning().changed == 1);
+    CHECK(notes.empty());
+  }
+  spy.repeat_dispatches((std::string("matmul_") + to_string(stored)).c_str(), 0);
+  std::vector<std::string> notes;
+  const Device device = open_device(options_with(scratch.file(), &notes));
+  CHECK(device.tuning().changed == 1);
+  check_product(device, large);
+  CHECK(device.tuning().changed == 0);
+  CHECK(noted(notes, "gives wrong results on this device, and is not used"));
+  CHECK_FALSE(contains(reason(device, large), "measured"));
 }
 
 TEST_CASE_METHOD(DeviceTest, "the file lies beside the pipeline cache unless it has a place of its own", "[tuning]") {

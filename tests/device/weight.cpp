@@ -123,6 +123,38 @@ TEST_CASE_METHOD(DeviceTest, "f16 denormals are not zeros", "[weight]") {
   }
 }
 
+TEST_CASE_METHOD(DeviceTest, "blocks with a scale of any kind, denormals among them, keep what they are worth",
+                 "[weight]") {
+  // The least and the largest denormal, one in between, the least normal, an ordinary one, the largest, and zeros.
+  constexpr std::uint16_t scales[] = {0x0001, 0x03ff, 0x0155, 0x0400, 0x3555, 0x7bff, 0x0000,
+                                      0x8001, 0x83ff, 0x8155, 0x8400, 0xb555, 0xfbff, 0x8000};
+  constexpr std::uint64_t rows = std::size(scales), columns = 32;
+  for (const DType type : {DType::q8_0, DType::q4_0}) {
+    std::vector<std::byte> stored;
+    for (const std::uint16_t scale : scales) {
+      stored.push_back(static_cast<std::byte>(scale & 0xff));
+      stored.push_back(static_cast<std::byte>(scale >> 8));
+      // q8_0: all 3. q4_0: all 11, which stands for 3.
+      const auto element = static_cast<std::byte>(type == DType::q8_0 ? 0x03 : 0xbb);
+      stored.insert(stored.end(), type == DType::q8_0 ? 32 : 16, element);
+    }
+    const auto weight = Weight::from_stored(shared_device(), stored, rows, columns, type);
+    REQUIRE_OK(weight.error());
+    for (const MatmulKernel kernel : {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::gemv,
+                                      MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
+      INFO(to_string(type) << ", " << to_string(kernel));
+      std::vector<float> x(columns, 0.0f);
+      x[5] = 1024.0f;  // keeps the product of a denormal a normal number
+      Batch batch(shared_device());
+      const Tensor y =
+          batch.matmul(batch.upload(x, {1, columns}), batch.import_weight(*weight), {1.0f, Layout::nk, kernel});
+      const std::vector<float> got = run(batch, y);
+      REQUIRE(got.size() == rows);
+      for (std::size_t i = 0; i < rows; ++i) CHECK(got[i] == 3072.0f * half_value(scales[i]));
+    }
+  }
+}
+
 TEST_CASE_METHOD(DeviceTest, "numbers that a type can hold are converted without loss", "[weight]") {
   for (DType type : all_types) {
     for (const Size& size : sizes_for(type)) {

@@ -10,6 +10,8 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -211,6 +213,39 @@ VkResult create_module(PFN_vkCreateShaderModule real, VkDevice owner, const VkSh
   return real(owner, &broken, callbacks, made);
 }
 
+// Pipelines whose dispatches are recorded more or less than once.
+struct Repeated {
+  std::mutex mutex;
+  std::string part_of_name;
+  std::uint32_t times = 1;
+  std::set<VkPipeline> pipelines;
+  std::set<VkCommandBuffer> bound;  // with one of them
+};
+Repeated repeated;
+
+void note_name(VkDevice, const VkDebugUtilsObjectNameInfoEXT* info) {
+  const std::lock_guard lock(repeated.mutex);
+  if (info->objectType != VK_OBJECT_TYPE_PIPELINE || repeated.part_of_name.empty()) return;
+  const auto pipeline = reinterpret_cast<VkPipeline>(info->objectHandle);
+  if (std::strstr(info->pObjectName, repeated.part_of_name.c_str()) != nullptr) {
+    repeated.pipelines.insert(pipeline);
+  } else {
+    repeated.pipelines.erase(pipeline);
+  }
+}
+void note_bound(VkCommandBuffer buffer, VkPipelineBindPoint, VkPipeline pipeline) {
+  const std::lock_guard lock(repeated.mutex);
+  if (repeated.pipelines.count(pipeline) != 0) {
+    repeated.bound.insert(buffer);
+  } else {
+    repeated.bound.erase(buffer);
+  }
+}
+std::uint32_t times_of(VkCommandBuffer buffer, std::uint32_t, std::uint32_t, std::uint32_t) {
+  const std::lock_guard lock(repeated.mutex);
+  return repeated.bound.count(buffer) != 0 ? repeated.times : 1;
+}
+
 struct Results {
   const VkResult* first;
   std::size_t count;
@@ -314,6 +349,7 @@ struct Hook<Tag, VkResult(VKAPI_PTR*)(Arguments...)> {
     if constexpr (same(Tag::name, "vkAllocateMemory")) {
       if (result == VK_SUCCESS) note_allocated(arguments...);
     }
+    if constexpr (same(Tag::name, "vkSetDebugUtilsObjectNameEXT")) note_name(arguments...);
     if constexpr (kind_of(Tag::name) >= 0) {
       if (result == VK_SUCCESS) ++live[static_cast<std::size_t>(kind_of(Tag::name))];
     }
@@ -336,7 +372,13 @@ struct Hook<Tag, Return(VKAPI_PTR*)(Arguments...)> {
       const std::lock_guard lock(plan.mutex);
       plan.failing = false;
     }
-    return real.load()(arguments...);
+    if constexpr (same(Tag::name, "vkCmdBindPipeline")) note_bound(arguments...);
+    if constexpr (same(Tag::name, "vkCmdDispatch")) {
+      for (std::uint32_t i = times_of(arguments...); i > 0; --i) real.load()(arguments...);
+      return;
+    } else {
+      return real.load()(arguments...);
+    }
   }
 };
 
@@ -532,6 +574,13 @@ SPY_EXPORT void spy_limit_memory(std::uint64_t bytes) {
 SPY_EXPORT std::uint64_t spy_memory() {
   const std::lock_guard lock(device_memory.mutex);
   return device_memory.bytes;
+}
+SPY_EXPORT void spy_repeat_dispatches(const char* pipelines, std::uint32_t times) {
+  const std::lock_guard lock(repeated.mutex);
+  repeated.part_of_name = pipelines == nullptr ? "" : pipelines;
+  repeated.times = times;
+  repeated.pipelines.clear();
+  repeated.bound.clear();
 }
 SPY_EXPORT bool spy_in_driver() { return depth > 0; }
 SPY_EXPORT std::uint64_t spy_overlaps() { return overlaps; }

@@ -51,6 +51,9 @@ const char* spy_function(std::uint32_t index);
 void spy_limit_memory(std::uint64_t bytes);
 /// Bytes of VkDeviceMemory that are allocated.
 std::uint64_t spy_memory();
+/// Dispatches with pipelines that have this in their debug names are recorded so many times: 0 makes a kernel that does
+/// nothing, and is fast, more make a slow one. Null: all once. For pipelines made from then on.
+void spy_repeat_dispatches(const char* pipelines, std::uint32_t times);
 /// True while this thread is inside the Vulkan loader, a layer or a driver.
 bool spy_in_driver();
 /// Calls since spy_reset() that used the loader's lists of instances and devices while another thread changed them.

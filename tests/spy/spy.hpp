@@ -37,6 +37,7 @@ class Spy {
     find("spy_function", function);
     find("spy_limit_memory", limit_memory);
     find("spy_memory", memory);
+    find("spy_repeat_dispatches", repeat_dispatches);
     find("spy_in_driver", in_driver);
     find("spy_overlaps", overlaps);
     restore();
@@ -81,6 +82,7 @@ class Spy {
   decltype(&spy_function) function = nullptr;
   decltype(&spy_limit_memory) limit_memory = nullptr;
   decltype(&spy_memory) memory = nullptr;
+  decltype(&spy_repeat_dispatches) repeat_dispatches = nullptr;
   decltype(&spy_in_driver) in_driver = nullptr;
   decltype(&spy_overlaps) overlaps = nullptr;
 
@@ -91,6 +93,7 @@ class Spy {
     break_opcode(0, 0);
     hide(nullptr);
     limit_memory(0);
+    repeat_dispatches(nullptr, 1);
   }
   template <class Function>
   void find(const char* name, Function& found) {

@@ -106,3 +106,26 @@ TEST_CASE("words that are no module stay as they are when asked to keep special 
     CHECK(same == words);
   }
 }
+
+TEST_CASE("denormal halves can be asked for besides, and take no second extension", "[float_controls]") {
+  const kernels::View<std::uint32_t>& whole = kernels::get(kernels::Id::matmul_naive).modules[0];
+  Words module(whole.begin(), whole.end());
+  module[1] = 0x00010300;
+  const std::vector<Instruction> before = instructions(module);
+  spirv::preserve_special_values(module);
+  spirv::preserve_half_denormals(module);
+  std::size_t special = 0, half = 0, extensions = 0;
+  int last = 0;
+  for (const Instruction& i : instructions(module)) {
+    CHECK(section(i.op) >= last);
+    last = section(i.op);
+    special += added(i) && i.op != extension ? 1 : 0;
+    extensions += added(i) && i.op == extension ? 1 : 0;
+    half += i.op == capability && i.operands == Words{4464} ? 1 : 0;
+    half += i.op == execution_mode && i.operands.size() == 3 && i.operands[1] == 4459 && i.operands[2] == 16 ? 1 : 0;
+  }
+  CHECK(special == 2);
+  CHECK(half == 2);
+  CHECK(extensions == 1);
+  CHECK(instructions(module).size() == before.size() + 5);
+}

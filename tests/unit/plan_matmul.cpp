@@ -1,5 +1,7 @@
 // The matmul selector: which kernel, with which numbers, and why.
 #include "ops/matmul.hpp"
+#include "ops/matmul_sums.hpp"
+#include "ops/matmul_tuning.hpp"
 
 #include "plan/plan.hpp"
 #include "support/hazard_checker.hpp"
@@ -37,6 +39,14 @@ plan::Traits cpu_driver() {
 
 MatmulKernel kernel_for(const MatmulProblem& p, const plan::Traits& traits) {
   return select_matmul(p, traits).value().kernel;
+}
+
+std::uint32_t constant(const plan::Dispatch& dispatch, const std::string& name) {
+  const kernels::Kernel& kernel = kernels::get(dispatch.kernel);
+  for (std::size_t i = 0; i < dispatch.constant_count; ++i) {
+    if (name == kernel.constants[i].name) return dispatch.constants[i];
+  }
+  return 0;
 }
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
@@ -313,6 +323,75 @@ TEST_CASE("the selector does without subgroup operations where there are none", 
   CHECK(kernel_for({512, 512, 512}, traits) == MatmulKernel::tiled);
   CHECK(kernel_for({1, 512, 512}, traits) == MatmulKernel::gemv);
   CHECK(select_matmul({4, 4, 4}, traits, MatmulKernel::subgroup).error().code == Errc::unsupported);
+}
+
+TEST_CASE("every vendor is offered the tiles that its row of the table has registers for", "[plan][matmul]") {
+  constexpr MatmulProblem big{4096, 4096, 4096, Layout::nk};
+  for (const plan::MatmulSums& row : plan::matmul_sums) {
+    plan::Traits traits = gpu();
+    traits.vendor = row.vendor;
+    traits.cpu = row.vendor == plan::Vendor::cpu;
+    INFO(row.source);
+    CHECK(&plan::matmul_sums_of(traits) == &row);
+    CHECK(std::strlen(row.source) > 0);
+    for (const std::uint64_t size : {64u, 256u, 1024u, 4096u}) {
+      traits.subgroup_operations = false;  // a CPU driver has other kernels then
+      const MatmulSelection s = select_matmul({size, size, size, Layout::nk}, traits).value();
+      REQUIRE(s.kernel == MatmulKernel::tiled);
+      CHECK(s.tiles.micro_m * s.tiles.micro_n <= row.tiled);
+    }
+    const auto largest = select_matmul(big, traits, {MatmulKernel::tiled, 1});
+    CHECK(static_cast<bool>(largest) == (row.tiled >= 64 || traits.cpu));
+    if (!largest) CHECK(contains(largest.error().message, row.source));
+    for (const DType type : {DType::f32, DType::f16, DType::q8_0, DType::q4_0}) {
+      const MatmulSelection s = select_matmul({8, 4096, 4096, Layout::nk, type}, traits, MatmulKernel::gemv).value();
+      CHECK(s.gemv.rows * s.gemv.columns <= (type == DType::f32 ? 32 : row.packed_gemv));
+      CHECK(s.gemv.columns >= 2);
+    }
+  }
+}
+
+TEST_CASE("kernels that count on all lanes of a subgroup are offered only where all are known to run",
+          "[plan][matmul]") {
+  for (plan::Traits traits : {gpu(), cpu_driver()}) {
+    traits.exact_subgroups = false;
+    for (const Layout layout : {Layout::kn, Layout::nk}) {
+      const MatmulProblem p{64, 512, 512, layout};
+      for (const MatmulKernel kernel : {MatmulKernel::subgroup, MatmulKernel::panel}) {
+        for (std::size_t variant = 0; variant <= matmul_variants(kernel, layout); ++variant) {
+          const auto refused = select_matmul(p, traits, {kernel, variant});
+          REQUIRE_FALSE(refused);
+          CHECK(refused.error().code == Errc::unsupported);
+          CHECK(contains(refused.error().message, "neither lets pipelines require one nor has one only"));
+        }
+        // Nor does a measurement reach them, wherever it comes from.
+        const plan::Tuning tuning = plan::forcing(p, {kernel, 1}, traits.access);
+        traits.tuning = &tuning;
+        CHECK_FALSE(by_subgroups(select_matmul(p, traits).value()));
+        traits.tuning = nullptr;
+      }
+      for (const std::uint64_t m : {1u, 2u, 31u, 512u}) {
+        CHECK_FALSE(by_subgroups(select_matmul({m, 512, 512, layout}, traits).value()));
+      }
+    }
+  }
+}
+
+TEST_CASE("the pipelines of such kernels say how many lanes they count on", "[plan][matmul]") {
+  plan::Traits traits = cpu_driver();
+  traits.real_subgroup_size = 8;
+  for (const std::uint32_t simulated : {8u, 4u}) {
+    traits.subgroup_size = simulated;
+    for (const Layout layout : {Layout::kn, Layout::nk}) {
+      for (const MatmulKernel kernel : {MatmulKernel::subgroup, MatmulKernel::panel}) {
+        const auto plan = plan::make_plan(product_graph({64, 512, 512, layout}, kernel), traits);
+        REQUIRE(plan);
+        const plan::Dispatch& d = plan->dispatches.back();
+        CHECK(constant(d, "subgroup_lanes") == 8);
+        CHECK(constant(d, "group_size") % 8 == 0);
+      }
+    }
+  }
 }
 
 TEST_CASE("the selector can do without looking at m", "[plan][matmul]") {

@@ -16,7 +16,7 @@ using vk::choose_device;
 namespace {
 
 constexpr DeviceType best_first[] = {DeviceType::discrete_gpu, DeviceType::integrated_gpu, DeviceType::virtual_gpu,
-                                     DeviceType::cpu, DeviceType::other};
+                                     DeviceType::other, DeviceType::cpu};
 
 std::size_t place(DeviceType type) {
   std::size_t i = 0;
@@ -135,6 +135,77 @@ TEST_CASE("traits are the device's own limits", "[selection]") {
   CHECK(traits.subgroup_size == 64);
   CHECK_FALSE(traits.cpu);
   CHECK(traits.max_loop_iterations == ~std::uint64_t{0});
+}
+
+TEST_CASE("no tensor is larger than what can be allocated", "[selection]") {
+  vk::PhysicalDevice device = physical();
+  device.max_allocation = (1u << 29) + 4;
+  CHECK(engine::traits_of(device, {}).max_storage_range == 1u << 29);
+  device.max_allocation = std::uint64_t{1} << 40;
+  CHECK(engine::traits_of(device, {}).max_storage_range == 1u << 30);
+}
+
+TEST_CASE("a device with too few storage buffers for the kernels is unsuitable, with the numbers", "[selection]") {
+  VkPhysicalDeviceLimits limits{};
+  limits.maxPerStageDescriptorStorageBuffers = limits.maxDescriptorSetStorageBuffers = limits.maxPerStageResources = 64;
+  CHECK(vk::missing_bindings(limits).empty());
+  for (std::uint32_t VkPhysicalDeviceLimits::*limit :
+       {&VkPhysicalDeviceLimits::maxPerStageDescriptorStorageBuffers,
+        &VkPhysicalDeviceLimits::maxDescriptorSetStorageBuffers, &VkPhysicalDeviceLimits::maxPerStageResources}) {
+    VkPhysicalDeviceLimits few = limits;
+    few.*limit = 4;  // what Vulkan guarantees of storage buffers
+    CHECK(contains(vk::missing_bindings(few), "its shaders have 4 "));
+  }
+}
+
+TEST_CASE("subgroups count as exact where pipelines can require them or there is one size only", "[selection]") {
+  vk::PhysicalDevice device = physical();
+  device.min_subgroup_size = 8;
+  CHECK_FALSE(engine::traits_of(device, {}).exact_subgroups);
+  device.full_subgroups = true;
+  CHECK_FALSE(engine::traits_of(device, {}).exact_subgroups);
+  device.required_subgroup_size = true;
+  CHECK(engine::traits_of(device, {}).exact_subgroups);
+  device.full_subgroups = false;
+  CHECK_FALSE(engine::traits_of(device, {}).exact_subgroups);
+  device.one_subgroup_size = true;
+  CHECK(engine::traits_of(device, {}).exact_subgroups);
+  device.full_subgroups = true;
+  SimulatedLimits without;
+  without.no_subgroup_size_control = true;
+  CHECK_FALSE(engine::traits_of(device, without).exact_subgroups);
+}
+
+TEST_CASE("vendors are known by their number, their driver or by being a CPU, and can be simulated", "[selection]") {
+  vk::PhysicalDevice device = physical();
+  const auto vendor = [&](std::uint32_t simulated = 0) {
+    SimulatedLimits limits;
+    limits.vendor_id = simulated;
+    return engine::traits_of(device, limits).vendor;
+  };
+  for (const auto& [id, want] : {std::pair(0x1002u, plan::Vendor::amd), std::pair(0x106bu, plan::Vendor::apple),
+                                 std::pair(0x10deu, plan::Vendor::nvidia), std::pair(0x13b5u, plan::Vendor::arm),
+                                 std::pair(0x5143u, plan::Vendor::qualcomm), std::pair(0x8086u, plan::Vendor::intel),
+                                 std::pair(0x10005u, plan::Vendor::other)}) {
+    device.info.vendor_id = id;
+    device.info.type = DeviceType::discrete_gpu;
+    CHECK(vendor() == want);
+    device.info.type = DeviceType::cpu;
+    CHECK(vendor() == plan::Vendor::cpu);
+    CHECK(vendor(id) == want);
+  }
+  device.info.type = DeviceType::integrated_gpu;
+  device.driver_id = static_cast<VkDriverId>(26);  // Honeykrisp, whose number is Mesa's
+  CHECK(vendor() == plan::Vendor::apple);
+}
+
+TEST_CASE("subgroups that may have less than four lanes are not used", "[selection]") {
+  vk::PhysicalDevice device = physical();
+  device.subgroup_operations = true;
+  device.min_subgroup_size = 4;
+  CHECK(engine::traits_of(device, {}).subgroup_operations);
+  device.min_subgroup_size = 1;
+  CHECK_FALSE(engine::traits_of(device, {}).subgroup_operations);
 }
 
 TEST_CASE("simulated limits lower traits and never raise them", "[selection]") {

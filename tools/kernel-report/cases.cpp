@@ -47,10 +47,11 @@ class Recording {
     return take(brontes::ops::reduce(graph_, op, {inputs.begin(), inputs.size()}));
   }
   ValueId matmul(std::uint64_t m, std::uint64_t k, std::uint64_t n, Layout layout, MatmulKernel kernel,
-                 DType type = DType::f32) {
+                 DType type = DType::f32, std::uint32_t variant = 0) {
     brontes::MatmulOptions options;
     options.layout = layout;
     options.kernel = kernel;
+    options.variant = variant;
     const ValueId a = input({m, k});
     const ValueId b = type != DType::f32     ? graph_.import_weight({n, k}, type, resources_++, n)
                       : layout == Layout::nk ? input({n, k})
@@ -267,6 +268,16 @@ void add_matmuls(Cases& cases) {
   add_matmul(cases, {MatmulKernel::tiled, 63, 8192, 63}, "/slices/odd", {true}, 2);
 }
 
+// Kernels for CPU drivers, which others run only if told to: small tiles, of one row.
+void add_exact_subgroups(Cases& cases) {
+  auto add = [&](const char* name, Layout layout, MatmulKernel kernel, std::uint32_t variant, std::size_t dispatches) {
+    cases.add(name, dispatches, [&](Recording& r) { r.matmul(1, 1024, 4096, layout, kernel, DType::f32, variant); });
+  };
+  add("matmul/subgroup/nk/1x8", Layout::nk, MatmulKernel::subgroup, 2, 1);
+  add("matmul/subgroup/kn/1x2", Layout::kn, MatmulKernel::subgroup, 2, 1);
+  add("matmul/panel/nk/1x8", Layout::nk, MatmulKernel::panel, 9, 1);
+}
+
 void add_catalogue(Cases& cases) {
   for (const brontes::cases::NamedCaseRoom& room : brontes::cases::op_cases()) {
     if (room.room.benchmarks == nullptr) continue;
@@ -289,6 +300,7 @@ Result<std::vector<Case>> all_cases(const brontes::plan::Traits& traits) {
   add_fused(cases);
   add_reductions(cases);
   add_matmuls(cases);
+  if (traits.exact_subgroups) add_exact_subgroups(cases);
   add_catalogue(cases);
   auto all = cases.take();
   if (!all) return all;

@@ -2,6 +2,7 @@
 
 #include "spirv/float_controls.hpp"
 #include "spirv/specialize.hpp"
+#include "vk/pipelines.hpp"
 #include "vk/result.hpp"
 
 #include <cstring>
@@ -60,12 +61,20 @@ Result<std::unique_ptr<Compiler>> Compiler::open() {
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR feature{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
   feature.pipelineExecutableInfo = VK_TRUE;
-  const char* extension = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroups{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  subgroups.subgroupSizeControl = self->physical_.required_subgroup_size ? VK_TRUE : VK_FALSE;
+  subgroups.computeFullSubgroups = self->physical_.full_subgroups ? VK_TRUE : VK_FALSE;
+  std::vector<const char*> extensions{VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME};
+  if (self->physical_.required_subgroup_size || self->physical_.full_subgroups) {
+    feature.pNext = &subgroups;
+    extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  }
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &feature};
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
-  create.enabledExtensionCount = 1;
-  create.ppEnabledExtensionNames = &extension;
+  create.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  create.ppEnabledExtensionNames = extensions.data();
   const auto& table = (*instance)->table;
   if (Error e =
           check(table.vkCreateDevice(self->physical_.handle, &create, nullptr, &self->device_), "vkCreateDevice")) {
@@ -75,6 +84,8 @@ Result<std::unique_ptr<Compiler>> Compiler::open() {
   self->table_.name = reinterpret_cast<PFN_##name>(table.vkGetDeviceProcAddr(self->device_, #name));
   BRONTES_DEVICE_FUNCTIONS(BRONTES_LOAD)
 #undef BRONTES_LOAD
+  self->get_executables_ = reinterpret_cast<PFN_vkGetPipelineExecutablePropertiesKHR>(
+      table.vkGetDeviceProcAddr(self->device_, "vkGetPipelineExecutablePropertiesKHR"));
   self->get_statistics_ = reinterpret_cast<PFN_vkGetPipelineExecutableStatisticsKHR>(
       table.vkGetDeviceProcAddr(self->device_, "vkGetPipelineExecutableStatisticsKHR"));
   self->get_representations_ = reinterpret_cast<PFN_vkGetPipelineExecutableInternalRepresentationsKHR>(
@@ -92,11 +103,13 @@ Result<Figures> Compiler::compile(const brontes::kernels::Kernel& kernel,
   for (const brontes::kernels::Binding& b : kernel.bindings) bindings.push_back(b.binding);
   auto words = brontes::spirv::specialize(kernel, {constants.data(), constants.size()});
   if (physical_.float_controls) brontes::spirv::preserve_special_values(words);
-  return compile(words, bindings, kernel.push_bytes);
+  if (physical_.half_denormals) brontes::spirv::preserve_half_denormals(words);
+  const std::uint32_t lanes = brontes::vk::required_lanes(kernel, {constants.data(), constants.size()});
+  return compile(words, bindings, kernel.push_bytes, lanes);
 }
 
 Result<Figures> Compiler::compile(const std::vector<std::uint32_t>& spirv, const std::vector<std::uint32_t>& bindings,
-                                  std::uint32_t push_bytes) const {
+                                  std::uint32_t push_bytes, std::uint32_t lanes) const {
   std::vector<VkDescriptorSetLayoutBinding> slots;
   for (std::uint32_t b : bindings) {
     slots.push_back({b, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
@@ -141,6 +154,10 @@ Result<Figures> Compiler::compile(const std::vector<std::uint32_t>& spirv, const
   create.stage.module = module;
   create.stage.pName = "main";
   create.layout = layout;
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size{
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+  size.requiredSubgroupSize = lanes;
+  if (lanes != 0) brontes::vk::require_subgroups(physical_, size, create.stage);
   VkPipeline pipeline = VK_NULL_HANDLE;
   if (Error e = check(table_.vkCreateComputePipelines(device_, VK_NULL_HANDLE, 1, &create, nullptr, &pipeline),
                       "vkCreateComputePipelines")) {
@@ -148,48 +165,54 @@ Result<Figures> Compiler::compile(const std::vector<std::uint32_t>& spirv, const
   }
   const brontes::vk::Pipeline owned_pipeline(device_, table_, pipeline);
 
-  VkPipelineExecutableInfoKHR executable{VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR};
-  executable.pipeline = pipeline;
-  std::uint32_t count = 0;
-  if (Error e = check(get_statistics_(device_, &executable, &count, nullptr), "vkGetPipelineExecutableStatisticsKHR")) {
-    return e;
-  }
-  std::vector<VkPipelineExecutableStatisticKHR> statistics(count,
-                                                           {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
-  if (Error e = check(get_statistics_(device_, &executable, &count, statistics.data()),
-                      "vkGetPipelineExecutableStatisticsKHR")) {
-    return e;
-  }
-  std::map<std::string, std::uint64_t> by_name;
-  for (const auto& s : statistics) by_name[s.name] = s.value.u64;
+  return figures_of(pipeline);
+}
 
+Result<Figures> Compiler::figures_of(VkPipeline pipeline) const {
+  VkPipelineInfoKHR info{VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR};
+  info.pipeline = pipeline;
+  std::uint32_t count = 0;
+  const char* const what = "vkGetPipelineExecutablePropertiesKHR";
+  if (Error e = check(get_executables_(device_, &info, &count, nullptr), what)) return e;
+  std::vector<VkPipelineExecutablePropertiesKHR> executables(count,
+                                                             {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR});
+  if (Error e = check(get_executables_(device_, &info, &count, executables.data()), what)) return e;
+  if (executables.empty()) return Error(Errc::unsupported, physical_.info.driver + " made nothing of the pipeline");
+
+  // Where there are several, for subgroups of several sizes, the worst counts.
   Figures figures;
-  const std::pair<const char*, std::uint64_t Figures::*> names[] = {
-      {"VGPRs", &Figures::vgprs},
-      {"SGPRs", &Figures::sgprs},
-      {"Spilled VGPRs", &Figures::spilled_vgprs},
-      {"Spilled SGPRs", &Figures::spilled_sgprs},
-      {"Scratch size", &Figures::scratch_bytes},
-      {"LDS size", &Figures::lds_bytes},
-      {"Subgroups per SIMD", &Figures::waves},
-      {"Code size", &Figures::code_bytes},
-      {"Instructions", &Figures::instructions},
-      {"Latency", &Figures::latency},
-      {"Inverse Throughput", &Figures::inverse_throughput},
-  };
-  for (const auto& [name, member] : names) {
-    const auto found = by_name.find(name);
-    // A figure that is not there must not pass for a good one.
-    if (found == by_name.end()) {
-      return Error(Errc::unsupported, physical_.info.driver + " has no statistic \"" + name + "\"");
-    }
-    figures.*member = found->second;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    VkPipelineExecutableInfoKHR executable{VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR};
+    executable.pipeline = pipeline;
+    executable.executableIndex = i;
+    auto statistics = statistics_of(executable);
+    if (!statistics) return statistics.error();
+    auto usage = usage_of(physical_.driver_id, *statistics);
+    if (!usage) return usage.error();
+    if (i != 0 && usage->spills <= figures.usage.spills) continue;
+    auto assembly = assembly_of(executable);
+    if (!assembly) return assembly.error();
+    figures.usage = *usage;
+    figures.statistics = std::move(*statistics);
+    figures.subgroup_size = executables[i].subgroupSize;
+    figures.assembly = std::move(*assembly);
+    if (radv()) figures.isa = read_isa(figures.assembly);
   }
-  auto assembly = assembly_of(executable);
-  if (!assembly) return assembly.error();
-  figures.assembly = std::move(*assembly);
-  figures.isa = read_isa(figures.assembly);
   return figures;
+}
+
+Result<Statistics> Compiler::statistics_of(const VkPipelineExecutableInfoKHR& executable) const {
+  const char* const what = "vkGetPipelineExecutableStatisticsKHR";
+  std::uint32_t count = 0;
+  if (Error e = check(get_statistics_(device_, &executable, &count, nullptr), what)) return e;
+  std::vector<VkPipelineExecutableStatisticKHR> all(count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
+  if (Error e = check(get_statistics_(device_, &executable, &count, all.data()), what)) return e;
+  Statistics statistics;
+  for (const auto& s : all) {
+    const bool number = s.format != VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR;
+    statistics[s.name] = number ? s.value.u64 : static_cast<std::uint64_t>(s.value.f64);
+  }
+  return statistics;
 }
 
 Result<std::string> Compiler::assembly_of(const VkPipelineExecutableInfoKHR& executable) const {
@@ -208,7 +231,9 @@ Result<std::string> Compiler::assembly_of(const VkPipelineExecutableInfoKHR& exe
   for (std::uint32_t i = 0; i < count; ++i) {
     if (std::strcmp(all[i].name, "Assembly") == 0) return std::string(texts[i].c_str());
   }
-  return Error(Errc::unsupported, physical_.info.driver + " shows no assembly");
+  if (radv()) return Error(Errc::unsupported, physical_.info.driver + " shows no assembly");
+  // Others have other names for it, and show it after what they made it of.
+  return texts.empty() ? std::string() : std::string(texts.back().c_str());
 }
 
 }  // namespace kernel_report

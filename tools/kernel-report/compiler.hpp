@@ -2,6 +2,7 @@
 #pragma once
 
 #include "isa.hpp"
+#include "statistics.hpp"
 
 #include "engine/traits.hpp"
 #include "kernels.hpp"
@@ -12,7 +13,6 @@
 #include <brontes/error.hpp>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,21 +21,11 @@ namespace kernel_report {
 
 /// What the driver says of one pipeline.
 struct Figures {
-  std::uint64_t vgprs = 0;
-  std::uint64_t sgprs = 0;
-  std::uint64_t spilled_vgprs = 0;
-  std::uint64_t spilled_sgprs = 0;
-  std::uint64_t scratch_bytes = 0;
-  std::uint64_t lds_bytes = 0;
-  std::uint64_t waves = 0;  // per SIMD; on RDNA RADV counts a wave64 as two
-  std::uint64_t code_bytes = 0;
-  std::uint64_t instructions = 0;
-  std::uint64_t latency = 0;             // estimated cycles
-  std::uint64_t inverse_throughput = 0;  // estimated cycles
-  Isa isa;
+  Usage usage;
+  std::uint32_t subgroup_size = 0;  // that it was compiled for
+  Statistics statistics;            // all it says, in its own words
+  Isa isa;                          // RADV's only; empty for others
   std::string assembly;
-
-  bool spills() const { return spilled_vgprs != 0 || spilled_sgprs != 0 || scratch_bytes != 0; }
 };
 
 class Compiler {
@@ -48,24 +38,28 @@ class Compiler {
 
   const brontes::DeviceInfo& device() const { return physical_.info; }
   brontes::plan::Traits traits() const { return brontes::engine::traits_of(physical_, {}); }
-  /// It reports what RADV does, by the same names.
+  /// Its assembly can be read.
   bool radv() const { return physical_.driver_id == VK_DRIVER_ID_MESA_RADV; }
 
   /// A kernel of the library as its pipelines are made: specialized, and with all its bindings.
   brontes::Result<Figures> compile(const brontes::kernels::Kernel& kernel,
                                    const std::vector<std::uint32_t>& constants) const;
   /// Any module that uses storage buffers 0 .. bindings - 1 of set 0, and takes no specialization.
+  /// With subgroups of `lanes`, unless that is 0.
   brontes::Result<Figures> compile(const std::vector<std::uint32_t>& spirv, const std::vector<std::uint32_t>& bindings,
-                                   std::uint32_t push_bytes) const;
+                                   std::uint32_t push_bytes, std::uint32_t lanes = 0) const;
 
  private:
   Compiler() = default;
+  brontes::Result<Figures> figures_of(VkPipeline pipeline) const;
+  brontes::Result<Statistics> statistics_of(const VkPipelineExecutableInfoKHR& executable) const;
   brontes::Result<std::string> assembly_of(const VkPipelineExecutableInfoKHR& executable) const;
 
   std::shared_ptr<brontes::vk::Instance> instance_;
   brontes::vk::PhysicalDevice physical_;
   VkDevice device_ = VK_NULL_HANDLE;
   brontes::vk::DeviceTable table_;
+  PFN_vkGetPipelineExecutablePropertiesKHR get_executables_ = nullptr;
   PFN_vkGetPipelineExecutableStatisticsKHR get_statistics_ = nullptr;
   PFN_vkGetPipelineExecutableInternalRepresentationsKHR get_representations_ = nullptr;
 };

@@ -1,9 +1,11 @@
-// Usage: kernel-report [--json | --markdown | --isa] [PART-OF-A-NAME...]
+// Usage: kernel-report [--target TARGET] [--json | --markdown | --isa] [PART-OF-A-NAME...]
 //
 // What the compiler of the current driver makes of the library's kernels: registers, spills, occupancy,
-// instructions. Nothing is executed, so RADV's null device will do:
+// instructions. Nothing is executed, so RADV's null device will do, and so will the compilers that tools/setup
+// --with-gpu-compilers fetches, which run under tools/with-driver:
 //
-//   tools/with-driver radv -- build/dev/tools/kernel-report matmul/tiled
+//   kernel-report --target radv matmul/tiled
+//   kernel-report --target intel-dg2
 //
 // Exit status: 0; 1 if something went wrong or a pipeline spills; 2 for bad arguments; 77 if no driver tells.
 #include "arguments.hpp"
@@ -13,10 +15,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 namespace {
 
@@ -27,9 +32,10 @@ using kernel_report::Instructions;
 enum class Format { text, markdown, json, isa };
 
 constexpr const char* usage =
-    "usage: kernel-report [--json | --markdown | --isa] [PART-OF-A-NAME...]\n"
+    "usage: kernel-report [--target TARGET] [--json | --markdown | --isa] [PART-OF-A-NAME...]\n"
     "Figures of the library's pipelines from the current driver's compiler; --isa for their code.\n"
-    "Without a GPU: tools/with-driver radv -- kernel-report\n";
+    "Without a GPU: --target radv, and after tools/setup --with-gpu-compilers nvidia-ada, amd-navi21, amd-navi31,\n"
+    "amd-gfx1201, intel-dg2, intel-lnl, adreno-740 or apple-m1.\n";
 
 unsigned long long number(std::uint64_t value) { return value; }
 
@@ -57,14 +63,14 @@ void print_header(Format format, tool::Json& json, const brontes::DeviceInfo& de
     json.put("driver", device.driver);
     json.begin("pipelines", '[');
   } else if (format == Format::text) {
-    std::printf("%s, %s\n%-45s %5s %5s %6s %7s %6s %5s %6s %6s %9s %9s %9s\n", device.name.c_str(),
-                device.driver.c_str(), "pipeline", "VGPR", "SGPR", "spills", "scratch", "LDS", "waves", "bytes",
+    std::printf("%s, %s\n%-45s %5s %6s %7s %6s %5s %5s %6s %6s %9s %9s %9s\n", device.name.c_str(),
+                device.driver.c_str(), "pipeline", "regs", "spills", "scratch", "shared", "waves", "lanes", "bytes",
                 "instr", "FMA", "hot loop", "k loop");
   } else if (format == Format::markdown) {
     std::printf("%s, %s\n\n", device.name.c_str(), device.driver.c_str());
     std::printf(
-        "| pipeline | VGPRs | spilled, scratch | LDS | waves | code bytes | instructions | FMA | hot loop | k loop "
-        "|\n");
+        "| pipeline | registers | spilled, scratch | shared | waves | code bytes | instructions | FMA | hot loop | k "
+        "loop |\n");
     std::printf("|---|---|---|---|---|---|---|---|---|---|\n");
   }
 }
@@ -88,17 +94,18 @@ void put(tool::Json& json, const Case& c, const Figures& f) {
   json.begin("constants", '{');
   for (std::size_t i = 0; i < c.constants.size(); ++i) json.put(kernel.constants[i].name, c.constants[i]);
   json.end('}');
-  json.put("vgprs", f.vgprs);
-  json.put("sgprs", f.sgprs);
-  json.put("spilled_vgprs", f.spilled_vgprs);
-  json.put("spilled_sgprs", f.spilled_sgprs);
-  json.put("scratch_bytes", f.scratch_bytes);
-  json.put("lds_bytes", f.lds_bytes);
-  json.put("waves_per_simd", f.waves);
-  json.put("code_bytes", f.code_bytes);
-  json.put("instructions", f.instructions);
-  json.put("latency", f.latency);
-  json.put("inverse_throughput", f.inverse_throughput);
+  json.put("registers", f.usage.registers);
+  json.put("spills", f.usage.spills);
+  json.put("scratch_bytes", f.usage.scratch_bytes);
+  json.put("shared_bytes", f.usage.shared_bytes);
+  json.put("waves", f.usage.waves);
+  json.put("subgroup_size", f.subgroup_size);
+  json.put("code_bytes", f.usage.code_bytes);
+  json.put("instructions", f.usage.instructions);
+  json.put("cycles", f.usage.cycles);
+  json.begin("statistics", '{');
+  for (const auto& [name, value] : f.statistics) json.put(name.c_str(), value);
+  json.end('}');
   put(json, "isa", f.isa.all);
   put(json, "hot_loop", f.isa.hot_loop);
   put(json, "around_hot_loop", f.isa.around_hot_loop);
@@ -110,21 +117,22 @@ void print(Format format, tool::Json& json, const Case& c, const Figures& f, boo
   const double executed = executed_fma_share(c, f);
   const std::string hot_share = hot.total == 0 ? "-" : std::to_string(hot.fma) + "/" + std::to_string(hot.total);
   const std::string k_share = hot.total == 0 || executed == 0 ? "-" : percent(executed);
-  const std::string all_share = percent(f.isa.all.fma_share());
-  const auto spills = number(f.spilled_vgprs + f.spilled_sgprs);
+  const std::string all_share = f.isa.all.total == 0 ? "-" : percent(f.isa.all.fma_share());
+  const kernel_report::Usage& u = f.usage;
   switch (format) {
     case Format::json: return put(json, c, f);
     case Format::isa: std::printf("%s== %s\n%s", first ? "" : "\n", c.name.c_str(), f.assembly.c_str()); return;
     case Format::text:
-      std::printf("%-45s %5llu %5llu %6llu %7llu %6llu %5llu %6llu %6llu %9s %9s %9s\n", c.name.c_str(),
-                  number(f.vgprs), number(f.sgprs), spills, number(f.scratch_bytes), number(f.lds_bytes),
-                  number(f.waves), number(f.code_bytes), number(f.instructions), all_share.c_str(), hot_share.c_str(),
-                  k_share.c_str());
+      std::printf("%-45s %5llu %6llu %7llu %6llu %5llu %5u %6llu %6llu %9s %9s %9s\n", c.name.c_str(),
+                  number(u.registers), number(u.spills), number(u.scratch_bytes), number(u.shared_bytes),
+                  number(u.waves), f.subgroup_size, number(u.code_bytes), number(u.instructions), all_share.c_str(),
+                  hot_share.c_str(), k_share.c_str());
       break;
     case Format::markdown:
       std::printf("| %s | %llu | %llu, %llu | %llu | %llu | %llu | %llu | %s | %s | %s |\n", c.name.c_str(),
-                  number(f.vgprs), spills, number(f.scratch_bytes), number(f.lds_bytes), number(f.waves),
-                  number(f.code_bytes), number(f.instructions), all_share.c_str(), hot_share.c_str(), k_share.c_str());
+                  number(u.registers), number(u.spills), number(u.scratch_bytes), number(u.shared_bytes),
+                  number(u.waves), number(u.code_bytes), number(u.instructions), all_share.c_str(), hot_share.c_str(),
+                  k_share.c_str());
       break;
   }
 }
@@ -136,11 +144,28 @@ bool wanted(const std::string& name, const std::vector<std::string>& parts) {
   return parts.empty();
 }
 
+// This program again, with the same arguments, under a driver of tools/with-driver.
+int run_with(const std::string& target, const char* name, const tool::Parsed& parsed) {
+  std::error_code error;
+  std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  if (error) self = name;
+  std::vector<std::string> words{BRONTES_WITH_DRIVER, target, "--", self};
+  words.insert(words.end(), parsed.flags.begin(), parsed.flags.end());
+  words.insert(words.end(), parsed.positional.begin(), parsed.positional.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(arguments[0], arguments.data());
+  std::perror("kernel-report: tools/with-driver");
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const tool::Parsed parsed = tool::parse(tool::Arguments(argv + std::min(argc, 1), argv + argc),
-                                          {{"--json", "--markdown", "--isa", "--help", "-h"}, {}, std::nullopt});
+  const tool::Parsed parsed =
+      tool::parse(tool::Arguments(argv + std::min(argc, 1), argv + argc),
+                  {{"--json", "--markdown", "--isa", "--help", "-h"}, {"--target"}, std::nullopt});
   if (!parsed.problem.empty()) {
     std::fprintf(stderr, "kernel-report: %s\n%s", parsed.problem.c_str(), usage);
     return 2;
@@ -153,6 +178,8 @@ int main(int argc, char** argv) {
                         : parsed.flag("--markdown") ? Format::markdown
                         : parsed.flag("--json")     ? Format::json
                                                     : Format::text;
+
+  if (const std::string target = parsed.option("--target"); !target.empty()) return run_with(target, argv[0], parsed);
 
   auto compiler = kernel_report::Compiler::open();
   if (!compiler) {
@@ -178,7 +205,7 @@ int main(int argc, char** argv) {
     print(format, json, c, *figures, first);
     std::fflush(stdout);
     first = false;
-    if (figures->spills()) ++spilling;
+    if (figures->usage.spilling()) ++spilling;
   }
   if (format == Format::json) {
     json.end(']');

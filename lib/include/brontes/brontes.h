@@ -244,7 +244,10 @@ typedef struct brontes_simulated_limits {
   int32_t no_float_controls;      /**< shaders cannot ask for NaN and infinities to be kept */
   int32_t staged_memory;          /**< no mapped device memory: everything goes through staging */
   int32_t no_timestamps;          /**< the queue has no timestamps: nothing can be profiled */
-  int32_t reserved;               /**< must be 0 */
+  /** The subgroup size is neither fixed nor can pipelines require one. */
+  int32_t no_subgroup_size_control;
+  uint32_t vendor_id; /**< kernels are chosen as for this vendor's devices */
+  uint32_t reserved;  /**< 0 */
 } brontes_simulated_limits;
 
 typedef struct brontes_device_options {

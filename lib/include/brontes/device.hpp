@@ -48,9 +48,11 @@ struct SimulatedLimits {
   std::uint32_t max_loop_iterations = 0;    ///< loop iterations of one invocation
   std::uint32_t subgroup_size = 0;          ///< invocations of one subgroup
   bool no_subgroup_operations = false;      ///< no arithmetic or ballots within a subgroup
+  bool no_subgroup_size_control = false;    ///< the subgroup size is neither fixed nor can pipelines require one
   bool no_float_controls = false;           ///< shaders cannot ask for NaN and infinities to be kept
   bool staged_memory = false;               ///< no mapped device memory: everything goes through staging
   bool no_timestamps = false;               ///< the queue has no timestamps: nothing can be profiled
+  std::uint32_t vendor_id = 0;              ///< kernels are chosen as for this vendor's devices
 };
 
 /// How kernels access memory. Affects speed only, never results.
@@ -67,7 +69,7 @@ BRONTES_API const char* to_string(AccessMode mode) noexcept;
 struct DeviceOptions {
   /// Which device: an index into Device::list(), a part of the name (any case), or a UUID in hex
   /// with or without dashes. Empty: the environment variable BRONTES_DEVICE, read the same way, and
-  /// if that is empty too the best device: discrete, integrated, virtual, CPU, in that order.
+  /// if that is empty too the best device: discrete, integrated, virtual, other, CPU, in that order.
   std::string select;
 
   /// False refuses CPU drivers (lavapipe, SwiftShader): Errc::no_device instead of a slow surprise.

@@ -75,10 +75,14 @@ BRONTES_API QueueLock lock_queue(const Device& device);
 
 /// Features and extensions that a VkDevice is created with.
 struct DeviceFeatures {
-  DeviceFeatures() noexcept { vulkan12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES; }
+  DeviceFeatures() noexcept {
+    vulkan12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    subgroup_size.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT;
+  }
 
   VkPhysicalDeviceFeatures vulkan10{};
   VkPhysicalDeviceVulkan12Features vulkan12{};
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroup_size{};
   /// Names of device extensions: string literals.
   std::vector<const char*> extensions;
 };
@@ -90,7 +94,9 @@ struct DeviceFeatures {
 BRONTES_API DeviceFeatures required_features();
 
 /// The same, and whatever else Brontes can use and the device offers: bufferDeviceAddress and shaderInt64, for
-/// AccessMode::pointer, and VK_EXT_memory_budget, for messages about memory. Without them it does as well as it can.
+/// AccessMode::pointer; subgroupSizeControl and computeFullSubgroups of VK_EXT_subgroup_size_control, without which
+/// some kernels are left out on devices with more than one subgroup size; and VK_EXT_memory_budget, for messages about
+/// memory. Without them it does as well as it can.
 /// Errors: invalid_argument for null handles, unsupported for a device that does not have what is required.
 ///
 /// Thread-safety: any thread.
@@ -100,7 +106,9 @@ BRONTES_API Result<DeviceFeatures> recommended_features(PFN_vkGetInstanceProcAdd
 /// Turns features on in the chain that a VkDevice will be created with, and leaves the others in it as they are:
 /// those of Vulkan 1.2 in a VkPhysicalDeviceVulkan12Features, or in the structures of the single features, whichever
 /// the chain has. Errc::invalid_argument, which names it, for a feature that no structure of the chain has: then
-/// nothing is changed. Extensions are a list of yours; add the names to it that it does not have yet.
+/// nothing is changed. The features of subgroup_size are left out where the chain has no place for them, which is a
+/// VkPhysicalDeviceVulkan13Features or a VkPhysicalDeviceSubgroupSizeControlFeatures. Extensions are a list of yours;
+/// add the names to it that it does not have yet.
 ///
 ///     auto wanted = brontes::vulkan::recommended_features(vkGetInstanceProcAddr, instance, gpu).value();
 ///     VkPhysicalDeviceVulkan12Features features12{...};              // yours

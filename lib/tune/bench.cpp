@@ -1,0 +1,88 @@
+#include "tune/bench.hpp"
+
+#include "ops/store.hpp"
+#include "record/elementwise.hpp"
+#include "submit/transfer.hpp"
+
+#include <utility>
+
+namespace brontes::tune {
+namespace {
+
+/// `record` makes a value from two imports of these shapes; it ends in resource 2.
+template <class Record>
+Result<plan::Plan> plan_of(const plan::Traits& traits, Shape a, Shape b, Record record) {
+  record::Graph graph(traits.max_storage_range);
+  const record::ValueId inputs[] = {graph.import(a, 0), graph.import(b, 1)};
+  Result<record::ValueId> value = record(graph, inputs);
+  if (!value) return value.error();
+  if (Error e = ops::store(graph, *value, 2, graph.values()[*value].shape)) return e;
+  plan::PlanOptions options;
+  options.keep_marked_only = true;
+  return plan::make_plan(graph, traits, options);
+}
+
+}  // namespace
+
+Error Candidate::run(std::size_t times, double& seconds) {
+  const Stopwatch watch;
+  for (std::size_t i = 0; i < times; ++i) {
+    if (auto value = program->submit(); !value) return value.error();
+  }
+  if (Error e = program->wait()) return e;
+  seconds = watch.seconds() / static_cast<double>(times);
+  return {};
+}
+
+Error Candidate::sample(std::size_t times) {
+  double seconds = 0;
+  if (Error e = run(times, seconds)) return e;
+  samples.push_back(seconds);
+  return {};
+}
+
+Result<Bench> Bench::make(std::shared_ptr<engine::Engine> engine, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  Bench bench{std::move(engine), {}};
+  const auto& context = bench.engine->context();
+  for (std::uint64_t count : {a, b, c}) {
+    std::vector<float> data(count);
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 61) / 61.0f - 0.5f;
+    const std::uint64_t bytes = count * sizeof(float);
+    auto memory = context->memory().allocate(context, bytes, vk::MemoryUse::device, "brontes buffer");
+    if (!memory) return memory.error();
+    if (Error e = submit::write(**memory, 0, data.data(), bytes)) return e;
+    bench.resources.push_back(std::move(*memory));
+  }
+  return bench;
+}
+
+plan::Traits Bench::traits() const {
+  plan::Traits traits = engine->traits();
+  traits.tuning = nullptr;
+  return traits;
+}
+
+Result<plan::Plan> Bench::product(const MatmulShape& s, MatmulForce choice) const {
+  plan::Traits with = traits();
+  const plan::Tuning forced = plan::forcing({s.m, s.k, s.n, s.layout}, choice, with.access);
+  with.tuning = &forced;
+  auto plan = plan_of(with, Shape(s.m, s.k), Shape(s.k, s.n), [&](record::Graph& graph, const record::ValueId* in) {
+    return plan::matmul(graph, in[0], in[1], s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic});
+  });
+  if (plan) plan->tuned.clear();  // they end here
+  return plan;
+}
+
+Result<plan::Plan> Bench::sum(std::uint64_t count) const {
+  return plan_of(traits(), Shape(count), Shape(count), [&](record::Graph& graph, const record::ValueId* in) {
+    return record::elementwise(graph, record::ElementwiseOp::add, Span<const record::ValueId>(in, 2));
+  });
+}
+
+Result<Candidate> Bench::build(plan::Plan plan, MatmulForce choice) const {
+  auto program = submit::Program::create(engine->context(), std::move(plan), resources, encode::Use::often);
+  if (!program) return program.error();
+  return Candidate{choice, std::move(*program), {}};
+}
+
+}  // namespace brontes::tune

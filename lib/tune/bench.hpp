@@ -1,0 +1,56 @@
+// Operands on a device, and programs that run on them: what measuring and checking kernels share.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "ops/matmul_tuning.hpp"
+#include "plan/plan.hpp"
+#include "submit/program.hpp"
+
+#include <brontes/error.hpp>
+#include <brontes/tuning.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace brontes::tune {
+
+using plan::MatmulForce;
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Runs again and again on resident buffers.
+struct Candidate {
+  MatmulForce choice;  // automatic: the default
+  std::unique_ptr<submit::Program> program;
+  std::vector<double> samples;  // seconds per run
+
+  Error run(std::size_t times, double& seconds);
+  Error sample(std::size_t times);
+};
+
+/// A device with operands for everything that runs on it: resources 0, 1 and 2, where 2 is the result. Elements of the
+/// operands are within +-0.5.
+struct Bench {
+  std::shared_ptr<engine::Engine> engine;
+  submit::Program::Resources resources;
+
+  /// With room for this many elements.
+  static Result<Bench> make(std::shared_ptr<engine::Engine> engine, std::uint64_t a, std::uint64_t b, std::uint64_t c);
+
+  /// Without measurements.
+  plan::Traits traits() const;
+  /// Automatic: the default.
+  Result<plan::Plan> product(const MatmulShape& shape, MatmulForce choice) const;
+  Result<plan::Plan> sum(std::uint64_t count) const;
+  Result<Candidate> build(plan::Plan plan, MatmulForce choice = {}) const;
+};
+
+}  // namespace brontes::tune
