@@ -51,13 +51,13 @@ class Program {
   const std::shared_ptr<vk::Allocation>& arena() const noexcept { return arena_; }
   const std::shared_ptr<vk::Allocation>& resource(record::ResourceId id) const { return resources_[id]; }
 
-  /// Puts data into the upload range, at an offset of the arena. Waits for this program's own work.
+  /// Puts data into the upload range, at an offset of the arena, for whatever is submitted later. Waits for this
+  /// program's own work.
   Error write(std::uint64_t offset, const void* data, std::uint64_t bytes);
 
   /// Runs everything, after what it depends on, or nothing. Allocates nothing when warm.
   Result<std::uint64_t> submit(const vk::Dependencies& dependencies = {});
-  /// Records a run into somebody else's command buffer, which uses what this program has. From now on written data is
-  /// there for the device at once, as nobody says when that command buffer is submitted.
+  /// Records a run into somebody else's command buffer, which uses what this program has.
   Error record(VkCommandBuffer commands, const encode::Surroundings& around);
   /// For debuggers.
   void set_name(const std::string& name);
@@ -82,7 +82,7 @@ class Program {
   Error allocate(const SharedMemory& shared);
   Result<encode::EncodedPlan> encode(const Resources& resources);
   encode::Memories memories(const Resources& resources) const;
-  Error flush_uploads();
+  void count_uploads() noexcept;
 
   std::shared_ptr<vk::Context> context_;
   plan::Plan plan_;

@@ -49,6 +49,10 @@ const char* spy_function(std::uint32_t index);
 void spy_limit_memory(std::uint64_t bytes);
 /// Bytes of VkDeviceMemory that are allocated.
 std::uint64_t spy_memory();
+/// Devices that are opened from now on have memory types with these VkMemoryPropertyFlags; `count` 0: their own. The
+/// library sees a copy of memory that is not coherent, in which flushes and invalidations move whole atoms of 256
+/// bytes; and of memory that is coherent but not cached, in which it can write but does not see what the device writes.
+void spy_memory_types(const std::uint32_t* flags, std::uint32_t count);
 /// True while this thread is inside the Vulkan loader, a layer or a driver.
 bool spy_in_driver();
 /// Calls since spy_reset() that used the loader's lists of instances and devices while another thread changed them.

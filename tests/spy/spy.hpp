@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -36,6 +37,7 @@ class Spy {
     find("spy_function", function);
     find("spy_limit_memory", limit_memory);
     find("spy_memory", memory);
+    find("spy_memory_types", memory_types_);
     find("spy_in_driver", in_driver);
     find("spy_overlaps", overlaps);
     restore();
@@ -52,6 +54,10 @@ class Spy {
 
   void fail(const char* name, std::uint64_t skip, std::int32_t result, SpyMode mode = spy_once) const {
     fail_(name, skip, result, mode);
+  }
+
+  void memory_types(const std::vector<std::uint32_t>& flags) const {
+    memory_types_(flags.data(), static_cast<std::uint32_t>(flags.size()));
   }
 
   /// "2 buffer, 1 device": the objects that are alive; empty if none is.
@@ -88,6 +94,7 @@ class Spy {
     version(0);
     hide(nullptr);
     limit_memory(0);
+    memory_types({});
   }
   template <class Function>
   void find(const char* name, Function& found) {
@@ -96,6 +103,7 @@ class Spy {
   }
   void* library_ = nullptr;
   decltype(&spy_fail) fail_ = nullptr;
+  decltype(&spy_memory_types) memory_types_ = nullptr;
 };
 
 }  // namespace brontes::test
