@@ -65,7 +65,7 @@ Result<Weight> WeightAccess::make(const char* call, const Device& device, std::u
     if (!memory) return memory.error();
     if (std::byte* mapped = (*memory)->mapped(); mapped != nullptr) {
       pack(first, count, mapped);
-      if (Error e = (*memory)->flush(0, bytes)) return e;
+      if (Error e = (*memory)->flush(bytes)) return e;
     } else if (bytes != 0) {
       const std::unique_ptr<std::byte[]> staged(new (std::nothrow) std::byte[bytes]);
       if (!staged) {

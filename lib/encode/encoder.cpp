@@ -236,7 +236,7 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
   }
   writes.run(context);
   if (next_table != 0) {
-    if (Error e = descriptors.addresses->flush(0, next_table)) return e;
+    if (Error e = descriptors.addresses->flush(next_table)) return e;
   }
   return self;
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -143,24 +142,24 @@ Result<encode::EncodedPlan> Program::encode(const Resources& resources) {
   return encode::encode_plan(*context_, plan_, memories(resources), use_, stats_);
 }
 
-Error Program::flush_uploads() {
-  if (!uploads_written_) return {};
-  if (Error e = (staging_ ? *staging_ : *arena_).flush(0, plan_.upload_bytes)) return e;
+// All that is written between two runs goes up as one.
+void Program::count_uploads() noexcept {
+  if (!uploads_written_) return;
   uploads_written_ = false;
   ++stats_.transfers_up;
   context_->run_totals().add_transfer_up();
-  return {};
 }
 
 Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
   const trace::Span span(context_->trace(), trace::Stage::write, "write");
   if (Error e = wait()) return e;
-  std::memcpy((staging_ ? *staging_ : *arena_).mapped() + offset, data, bytes);
-  uploads_written_ = true;
+  if (Error e = (staging_ ? *staging_ : *arena_).write(offset, data, bytes)) return e;
   stats_.bytes_up += bytes;
   context_->run_totals().add_bytes_up(bytes);
-  return recorded_ ? flush_uploads() : Error();
+  uploads_written_ = true;
+  if (recorded_) count_uploads();
+  return {};
 }
 
 Result<std::uint64_t> Program::submit(const vk::Dependencies& dependencies) {
@@ -201,7 +200,7 @@ Result<std::shared_ptr<TracedRun>> Program::traced_run() {
 // `run` is the encoded one, or the same with timestamps.
 Result<std::uint64_t> Program::submit(const encode::CommandBuffers& run, const vk::Dependencies& dependencies) {
   if (Error e = context_->usable()) return e;
-  if (Error e = flush_uploads()) return e;
+  count_uploads();
   // With nothing to run it is done when what it follows is.
   std::uint64_t value = std::max(last_submit_, dependencies.after);
   if (!run.buffers.empty() || !dependencies.waits.empty() || !dependencies.signals.empty()) {
@@ -238,7 +237,7 @@ Error Program::run_stepwise(const Step& before, const Step& after) {
   auto run = encode::encode_parts(*context_, steps, memories(resources_), encoded_);
   if (!run) return run.error();
   if (Error e = context_->usable()) return e;
-  if (Error e = flush_uploads()) return e;
+  count_uploads();
   for (std::size_t part = 0; part < run->buffers.size(); ++part) {
     const auto dispatch = static_cast<std::uint32_t>(part) - 1;
     if (part != 0) {
@@ -276,7 +275,7 @@ Result<Program::Timing> Program::time(std::uint32_t runs) {
 
 Error Program::record(VkCommandBuffer commands, const encode::Surroundings& around) {
   if (Error e = context_->usable()) return e;
-  if (Error e = flush_uploads()) return e;
+  count_uploads();
   recorded_ = true;
   encode::record_run(*context_, plan_, memories(resources_), encoded_, around, name_.c_str(), commands);
   return {};
@@ -301,9 +300,7 @@ Error Program::read(std::uint64_t offset, void* out, std::uint64_t bytes) const 
   if (Error e = wait()) return e;
   const vk::Allocation& from = readback_ ? *readback_ : *arena_;
   const std::uint64_t begin = readback_ ? offset - plan_.readback_begin : offset;
-  if (Error e = from.invalidate(begin, bytes)) return e;
-  std::memcpy(out, from.mapped() + begin, bytes);
-  return {};
+  return from.read(begin, out, bytes);
 }
 
 Error Program::rebind(record::ResourceId resource, std::shared_ptr<vk::Allocation> memory) {

@@ -54,7 +54,8 @@ class Program {
   const std::shared_ptr<vk::Allocation>& arena() const noexcept { return arena_; }
   const std::shared_ptr<vk::Allocation>& resource(record::ResourceId id) const { return resources_[id]; }
 
-  /// Puts data into the upload range, at an offset of the arena. Waits for this program's own work.
+  /// Puts data into the upload range, at an offset of the arena, for whatever is submitted later. Waits for this
+  /// program's own work.
   Error write(std::uint64_t offset, const void* data, std::uint64_t bytes);
 
   /// Runs everything, after what it depends on, or nothing. Allocates nothing when warm.
@@ -72,8 +73,7 @@ class Program {
   using Step = std::function<Error(std::uint32_t dispatch)>;
   Error run_stepwise(const Step& before, const Step& after);
 
-  /// Records a run into somebody else's command buffer, which uses what this program has. From now on written data is
-  /// there for the device at once, as nobody says when that command buffer is submitted.
+  /// Records a run into somebody else's command buffer, which uses what this program has.
   Error record(VkCommandBuffer commands, const encode::Surroundings& around);
   /// What debuggers and traces show for each dispatch.
   bool has_labels() const noexcept { return !labels_.empty(); }
@@ -101,12 +101,12 @@ class Program {
   Error allocate(const SharedMemory& shared);
   Result<encode::EncodedPlan> encode(const Resources& resources);
   encode::Memories memories(const Resources& resources) const;
-  Error flush_uploads();
   Result<std::shared_ptr<TracedRun>> traced_run();
   Result<std::uint64_t> submit(const encode::CommandBuffers& run, const vk::Dependencies& dependencies);
   /// Some of the parts of a run, which are all that the allocations and slots are used by.
   Result<std::uint64_t> submit(Span<const VkCommandBuffer> parts, Span<const vk::Commands> slots,
                                const vk::Dependencies& dependencies);
+  void count_uploads() noexcept;
 
   std::shared_ptr<vk::Context> context_;
   plan::Plan plan_;

@@ -49,17 +49,13 @@ Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std:
       return e;
   }
   if (Error e = context.queue().wait(memory.last_use)) return e;
-  if (memory.mapped() != nullptr) {
-    std::memcpy(memory.mapped() + offset, data, bytes);
-    return memory.flush(offset, bytes);
-  }
+  if (memory.mapped() != nullptr) return memory.write(offset, data, bytes);
   auto staging = context.memory().allocate(context.shared_from_this(), std::min(bytes, piece_bytes),
                                            vk::MemoryUse::upload, "brontes staging");
   if (!staging) return staging.error();
   for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
     const std::uint64_t now = std::min(piece_bytes, bytes - done);
-    std::memcpy((*staging)->mapped(), static_cast<const std::byte*>(data) + done, now);
-    if (Error e = (*staging)->flush(0, now)) return e;
+    if (Error e = (*staging)->write(0, static_cast<const std::byte*>(data) + done, now)) return e;
     Error e = run(context, {&memory, staging->get()}, [&](encode::Encoder& encoder) {
       encoder.barrier(encode::Stage::all, encode::Stage::transfer);
       encoder.copy(**staging, 0, memory, offset + done, now);
@@ -78,11 +74,7 @@ Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64
       return e;
   }
   if (Error e = context.queue().wait(memory.last_use)) return e;
-  if (memory.mapped() != nullptr) {
-    if (Error e = memory.invalidate(offset, bytes)) return e;
-    std::memcpy(data, memory.mapped() + offset, bytes);
-    return {};
-  }
+  if (memory.mapped() != nullptr) return memory.read(offset, data, bytes);
   auto staging = context.memory().allocate(context.shared_from_this(), std::min(bytes, piece_bytes),
                                            vk::MemoryUse::readback, "brontes staging");
   if (!staging) return staging.error();
@@ -94,8 +86,7 @@ Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64
       encoder.barrier(encode::Stage::transfer, encode::Stage::host);
     });
     if (e) return e;
-    if (Error invalid = (*staging)->invalidate(0, now)) return invalid;
-    std::memcpy(static_cast<std::byte*>(data) + done, (*staging)->mapped(), now);
+    if (Error unread = (*staging)->read(0, static_cast<std::byte*>(data) + done, now)) return unread;
   }
   return {};
 }
@@ -103,7 +94,7 @@ Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64
 Error clear(vk::Allocation& memory) {
   if (memory.mapped() != nullptr) {
     std::memset(memory.mapped(), 0, memory.bytes());
-    return memory.flush(0, memory.bytes());
+    return memory.flush(memory.bytes());
   }
   return run(memory.context(), {&memory}, [&](encode::Encoder& encoder) { encoder.zero(memory); });
 }

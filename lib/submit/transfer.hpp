@@ -15,7 +15,7 @@ namespace brontes::submit {
 /// be: through the mapping where there is one, else through a staging buffer in pieces.
 Error write(vk::Allocation& memory, std::uint64_t offset, const void* data, std::uint64_t bytes);
 Error read(vk::Allocation& memory, std::uint64_t offset, void* data, std::uint64_t bytes);
-/// Zeros all of it.
+/// Zeros all of memory that nothing has used yet.
 Error clear(vk::Allocation& memory);
 
 }  // namespace brontes::submit

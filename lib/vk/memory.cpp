@@ -436,6 +436,31 @@ Result<VkBufferView> Allocation::view(std::uint64_t offset, std::uint64_t bytes)
   return view;
 }
 
+Error Allocation::write(std::uint64_t offset, const void* data, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  // Atoms begin at multiples of their size from the memory on, which the allocator aligns buffers to.
+  const std::uint64_t atom = context_->physical().limits.nonCoherentAtomSize;
+  const std::uint64_t end = offset + bytes;
+  if (offset % atom != 0) {
+    if (Error e = invalidate(offset, 1)) return e;
+  }
+  if (end % atom != 0) {
+    if (Error e = invalidate(end - 1, 1)) return e;
+  }
+  std::memcpy(mapped_ + offset, data, bytes);
+  return flush(offset, bytes);
+}
+
+Error Allocation::read(std::uint64_t offset, void* data, std::uint64_t bytes) const {
+  if (bytes == 0) return {};
+  if (Error e = invalidate(offset, bytes)) return e;
+  std::memcpy(data, mapped_ + offset, bytes);
+  return {};
+}
+
+Error Allocation::flush(std::uint64_t bytes) const { return flush(0, bytes); }
+
+// Both move whole atoms, and do nothing where memory is coherent.
 Error Allocation::flush(std::uint64_t offset, std::uint64_t bytes) const {
   if (block_ == nullptr) return {};  // coherent
   const auto allocator = allocator_of(context_->memory().allocator_);

@@ -92,10 +92,15 @@ class Allocation {
   std::byte* mapped() const noexcept { return mapped_; }
   Context& context() const noexcept { return *context_; }
 
-  /// Host writes become visible to the device, or device writes to the host; nothing to do on
-  /// coherent memory.
-  Error flush(std::uint64_t offset, std::uint64_t bytes) const;
-  Error invalidate(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Copies into mapped memory, for work that is submitted later. Nothing that is in flight may use the memory: where
+  /// it is not coherent, whole atoms go to the device, and what lies beside `bytes` in the first and the last one is
+  /// fetched before, since the device may have written it.
+  Error write(std::uint64_t offset, const void* data, std::uint64_t bytes);
+  /// Copies out of mapped memory what work that is done has written.
+  Error read(std::uint64_t offset, void* data, std::uint64_t bytes) const;
+  /// For what was written through mapped(), from the beginning on, to memory that the device has not written since it
+  /// was allocated.
+  Error flush(std::uint64_t bytes) const;
 
   /// RGBA32F texels of a range, where usage() allows for them. It lives as long as the allocation.
   Result<VkBufferView> view(std::uint64_t offset, std::uint64_t bytes);
@@ -108,6 +113,9 @@ class Allocation {
  private:
   friend class Memory;
   Allocation() = default;
+  Error flush(std::uint64_t offset, std::uint64_t bytes) const;
+  Error invalidate(std::uint64_t offset, std::uint64_t bytes) const;
+
   Context* context_ = nullptr;
   VkBuffer buffer_ = VK_NULL_HANDLE;
   void* block_ = nullptr;           // VmaAllocation; null where the memory is not the allocator's

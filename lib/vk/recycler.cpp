@@ -153,7 +153,8 @@ Result<Timestamps> Recycler::take_timestamps(std::uint32_t count) {
   create.queryCount = slot->room = rounded(count);
   VkQueryPool made = VK_NULL_HANDLE;
   const DeviceTable& vk = context_.vk();
-  if (Error e = context_.check(vk.vkCreateQueryPool(context_.device(), &create, nullptr, &made), "vkCreateQueryPool")) {
+  if (Error e =
+          context_.check(vk.vkCreateQueryPool(context_.device(), &create, vk.callbacks, &made), "vkCreateQueryPool")) {
     return e;
   }
   slot->pool = QueryPool(context_.device(), vk, made);

@@ -1,5 +1,7 @@
 #include "loader.hpp"
 
+#include "memory_model.hpp"
+
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
 
@@ -432,6 +434,7 @@ bool is_hidden(const char* name) {
 // What to hand out instead of `real`.
 PFN_vkVoidFunction hooked(const char* name, PFN_vkVoidFunction real) {
   if (real == nullptr || is_hidden(name)) return nullptr;
+  real = brontes::test::modelled(name, real);
 #define HOOK(function, ...)                                                                          \
   if (std::strcmp(name, #function) == 0) {                                                           \
     function##_hook::real = reinterpret_cast<PFN_##function>(real);                                  \
@@ -470,11 +473,11 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance owner,
     return reinterpret_cast<PFN_vkVoidFunction>(device_proc);
   }
   if (std::strcmp(name, "vkGetPhysicalDeviceProperties") == 0) {
-    real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(real);
+    real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(brontes::test::modelled(name, real));
     return reinterpret_cast<PFN_vkVoidFunction>(properties);
   }
   if (std::strcmp(name, "vkGetPhysicalDeviceProperties2") == 0) {
-    real_properties2 = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(real);
+    real_properties2 = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(brontes::test::modelled(name, real));
     return reinterpret_cast<PFN_vkVoidFunction>(properties2);
   }
   return hooked(name, real);
@@ -581,6 +584,9 @@ SPY_EXPORT void spy_repeat_dispatches(const char* pipelines, std::uint32_t times
   repeated.times = times;
   repeated.pipelines.clear();
   repeated.bound.clear();
+}
+SPY_EXPORT void spy_memory_types(const std::uint32_t* flags, std::uint32_t count) {
+  brontes::test::model_memory(flags, count);
 }
 SPY_EXPORT bool spy_in_driver() { return depth > 0; }
 SPY_EXPORT std::uint64_t spy_overlaps() { return overlaps; }

@@ -54,6 +54,10 @@ std::uint64_t spy_memory();
 /// Dispatches with pipelines that have this in their debug names are recorded so many times: 0 makes a kernel that does
 /// nothing, and is fast, more make a slow one. Null: all once. For pipelines made from then on.
 void spy_repeat_dispatches(const char* pipelines, std::uint32_t times);
+/// Devices that are opened from now on have memory types with these VkMemoryPropertyFlags; `count` 0: their own. The
+/// library sees a copy of memory that is not coherent, in which flushes and invalidations move whole atoms of 256
+/// bytes; and of memory that is coherent but not cached, in which it can write but does not see what the device writes.
+void spy_memory_types(const std::uint32_t* flags, std::uint32_t count);
 /// True while this thread is inside the Vulkan loader, a layer or a driver.
 bool spy_in_driver();
 /// Calls since spy_reset() that used the loader's lists of instances and devices while another thread changed them.

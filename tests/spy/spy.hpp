@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -38,6 +39,7 @@ class Spy {
     find("spy_limit_memory", limit_memory);
     find("spy_memory", memory);
     find("spy_repeat_dispatches", repeat_dispatches);
+    find("spy_memory_types", memory_types_);
     find("spy_in_driver", in_driver);
     find("spy_overlaps", overlaps);
     restore();
@@ -54,6 +56,10 @@ class Spy {
 
   void fail(const char* name, std::uint64_t skip, std::int32_t result, SpyMode mode = spy_once) const {
     fail_(name, skip, result, mode);
+  }
+
+  void memory_types(const std::vector<std::uint32_t>& flags) const {
+    memory_types_(flags.data(), static_cast<std::uint32_t>(flags.size()));
   }
 
   /// "2 buffer, 1 device": the objects that are alive; empty if none is.
@@ -94,6 +100,7 @@ class Spy {
     hide(nullptr);
     limit_memory(0);
     repeat_dispatches(nullptr, 1);
+    memory_types({});
   }
   template <class Function>
   void find(const char* name, Function& found) {
@@ -102,6 +109,7 @@ class Spy {
   }
   void* library_ = nullptr;
   decltype(&spy_fail) fail_ = nullptr;
+  decltype(&spy_memory_types) memory_types_ = nullptr;
 };
 
 }  // namespace brontes::test
