@@ -74,20 +74,27 @@ bool Recorder::start(std::size_t most) {
   return true;
 }
 
-void Recorder::collect_all() {
+void Recorder::collect_all() noexcept {
   std::vector<std::shared_ptr<DeviceRun>> pending;
   {
     const std::lock_guard lock(mutex_);
     pending.swap(pending_);
   }
-  for (const auto& run : pending) run->collect(*this);
+  for (const auto& run : pending) fetch(*run);
+}
+
+// Without memory for its times a run is left out.
+void Recorder::fetch(DeviceRun& run) noexcept {
+  if (try_to([&] { run.collect(*this); })) return;
+  const std::lock_guard lock(mutex_);
+  ++dropped_;
 }
 
 std::string Recorder::stop(const std::string& device, const std::string& clock, std::optional<double> offset) {
   const std::lock_guard lock(mutex_);
   if (!on()) return {};
-  on_ = false;
   std::string text = write(device, clock, offset.value_or(estimated_offset()));
+  on_ = false;
   events_ = {};
   return text;
 }
@@ -113,7 +120,7 @@ void Recorder::bound_offset(double least, double most) noexcept {
 // One for all runs, so that they keep their order and their distances.
 double Recorder::estimated_offset() const noexcept { return (least_offset_ + most_offset_) / 2; }
 
-void Recorder::add(const char* category, const std::string& name, const std::string& kernel, double begin, double end,
+void Recorder::add(const char* category, std::string_view name, std::string_view kernel, double begin, double end,
                    bool device, std::uint64_t run) noexcept {
   const std::lock_guard lock(mutex_);
   if (!on()) return;
@@ -123,12 +130,12 @@ void Recorder::add(const char* category, const std::string& name, const std::str
                          const auto next = static_cast<std::uint32_t>(threads_.size() + 1);
                          thread = threads_.emplace(std::this_thread::get_id(), next).first->second;
                        }
-                       events_.push_back({name, kernel, category, begin, end, thread, run});
+                       events_.push_back({std::string(name), std::string(kernel), category, begin, end, thread, run});
                      });
   if (!added) ++dropped_;
 }
 
-void Recorder::add_host(Stage stage, const std::string& name, double begin, double end, std::uint64_t run) noexcept {
+void Recorder::add_host(Stage stage, const char* name, double begin, double end, std::uint64_t run) noexcept {
   add(to_string(stage), name, {}, begin, end, false, run);
 }
 
@@ -154,7 +161,7 @@ void Recorder::collect(DeviceRun& run) noexcept {
     found = std::move(*at);
     pending_.erase(at);
   }
-  found->collect(*this);
+  fetch(*found);
 }
 
 void Recorder::saw(std::uint64_t value, double when) noexcept {
@@ -171,14 +178,10 @@ double Recorder::seen(std::uint64_t value) const noexcept {
 }
 
 std::string Recorder::write(const std::string& device, const std::string& clock, double offset) {
-  for (Event& e : events_) {
-    if (e.thread != 0) continue;
-    e.begin += offset;
-    e.end += offset;
-  }
+  auto begin_of = [&](const Event& e) { return e.thread == 0 ? e.begin + offset : e.begin; };
   // What begins first comes first, and what contains others before them.
-  std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  std::stable_sort(events_.begin(), events_.end(), [&](const Event& a, const Event& b) {
+    return begin_of(a) != begin_of(b) ? begin_of(a) < begin_of(b) : a.end - a.begin > b.end - b.begin;
   });
   std::string text = "{\n\"displayTimeUnit\": \"ns\",\n\"otherData\": {\"clock\": " + util::json_string(clock) +
                      ", \"dropped_spans\": " + std::to_string(dropped_) + "},\n\"traceEvents\": [\n";
@@ -191,7 +194,7 @@ std::string Recorder::write(const std::string& device, const std::string& clock,
     const bool on_device = e.thread == 0;
     text += ",\n{\"ph\": \"X\", \"name\": " + util::json_string(e.name) + ", \"cat\": \"" + e.category +
             "\", \"pid\": " + std::to_string(on_device ? device_process : host) +
-            ", \"tid\": " + std::to_string(e.thread) + ", \"ts\": " + microseconds(e.begin - start_) +
+            ", \"tid\": " + std::to_string(e.thread) + ", \"ts\": " + microseconds(begin_of(e) - start_) +
             ", \"dur\": " + microseconds(std::max(0.0, e.end - e.begin)) + ", \"args\": {";
     if (e.run != 0) text += "\"run\": " + std::to_string(e.run);
     if (!e.kernel.empty()) text += std::string(e.run != 0 ? ", " : "") + "\"kernel\": " + util::json_string(e.kernel);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -42,13 +43,14 @@ class Recorder {
   /// False when it is on already. Spans past `most` are counted and not kept.
   bool start(std::size_t most);
   /// Collects what is pending: it is done by now.
-  void collect_all();
-  /// The trace, as JSON; empty when it was not on. `device` is what the device's track is called. `offset` is what its
-  /// clock is behind the host's, if that is known; else it is estimated. `clock` says which.
+  void collect_all() noexcept;
+  /// The trace, as JSON; empty when it was not on. Where that lacks memory and throws, it is on still. `device` is what
+  /// the device's track is called. `offset` is what its clock is behind the host's, if that is known; else it is
+  /// estimated. `clock` says which.
   std::string stop(const std::string& device, const std::string& clock, std::optional<double> offset);
 
   /// What a span is about: 0 for nothing, else a value of the queue's timeline.
-  void add_host(Stage stage, const std::string& name, double begin, double end, std::uint64_t run) noexcept;
+  void add_host(Stage stage, const char* name, double begin, double end, std::uint64_t run) noexcept;
   /// In nanoseconds of the device's clock, since its first tick of the trace.
   void add_device(const std::string& name, const std::string& kernel, double begin, double end,
                   std::uint64_t run) noexcept;
@@ -79,8 +81,9 @@ class Recorder {
     std::uint32_t thread;  // 0 for the device
     std::uint64_t run;
   };
-  void add(const char* category, const std::string& name, const std::string& kernel, double begin, double end,
-           bool device, std::uint64_t run) noexcept;
+  void add(const char* category, std::string_view name, std::string_view kernel, double begin, double end, bool device,
+           std::uint64_t run) noexcept;
+  void fetch(DeviceRun& run) noexcept;
   double estimated_offset() const noexcept;
   std::string write(const std::string& device, const std::string& clock, double offset);
 

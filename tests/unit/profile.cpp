@@ -80,10 +80,10 @@ TEST_CASE("merged entries add up, the longest first", "[profile]") {
 TEST_CASE("the table of a profile has a line per entry, with rates of arithmetic or memory", "[profile]") {
   CHECK(example().text() ==
         "6.000 ms on the device, median of 3 runs, 3 dispatches and copies\n"
-        "op                     kernel        count      time  share               rate\n"
-        "add -> %1              elementwise       1  1.000 ms  16.7%             3 GB/s\n"
+        "op                     kernel        count      time  share             rate\n"
+        "add -> %1              elementwise       1  1.000 ms  16.7%           3 GB/s\n"
         "matmul 4x4x4 kn -> %1  matmul_naive      1  2.000 ms  33.3%  6.4e-05 GFLOP/s\n"
-        "add -> %1              elementwise       1  3.000 ms  50.0%             3 GB/s\n");
+        "add -> %1              elementwise       1  3.000 ms  50.0%           3 GB/s\n");
 }
 
 TEST_CASE("the JSON of a profile has every member, and no number that JSON cannot have", "[profile]") {
