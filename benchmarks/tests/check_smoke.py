@@ -5,6 +5,7 @@ Says nothing about how fast anything is.
 """
 
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -42,6 +43,29 @@ for name in ("chain/relu-scale-add/1000000/batch", "chain/relu-scale-add/1000/on
              "raw/one-op/64/raw", "raw/tiny-ops/1000/batch", "raw/replay-1/64/replay",
              "ops/matmul/64x256x256/nk/op", "ops/matmul/64x256x256/nk/copy", "reduce/sum/16000000/resident"):
     expect(name in names, f"--list lacks {name}")
+
+
+
+def on_terminal(*arguments):
+    """What a terminal shows of stderr."""
+    ours, theirs = os.openpty()
+    child = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 65536):
+            shown += part
+    except OSError:  # what Linux says when the last writer is gone
+        pass
+    child.wait()
+    os.close(ours)
+    return shown.decode()
+
+
+shown = on_terminal("--quick", "--filter", "^raw/(one-op|chain-3)/")
+expect("1 of 2, 0:00, raw/one-op/64" in shown, f"a terminal does not see how far it is: {shown!r}")
+expect(" of about " in shown and shown.endswith("\r\033[K"), f"no expected time, or the line stays: {shown!r}")
+expect(" of " not in run("--quick", "--filter", "^raw/one-op/").stderr, "progress where there is no terminal")
 
 suite = run("ops", "--list").stdout.split()
 expect(suite and suite == [name for name in names if name.startswith("ops/")], "a suite by its name has other cases")
