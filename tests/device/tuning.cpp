@@ -97,6 +97,11 @@ bool noted(const std::vector<std::string>& notes, const char* part) {
   return std::any_of(notes.begin(), notes.end(), [&](const std::string& note) { return contains(note, part); });
 }
 
+// Nothing else was said.
+void expect_warnings() {
+  for (const std::string& message : take_messages()) CHECK(contains(message, "gives wrong results on this device"));
+}
+
 }  // namespace
 
 TEST_CASE_METHOD(DeviceTest, "what was measured counts at once, and for the next device with the same file",
@@ -152,7 +157,7 @@ TEST_CASE_METHOD(DeviceTest, "what was measured counts at once, and for the next
 TEST_CASE_METHOD(DeviceTest, "a variant that skips work is the fastest, and does not win", "[tuning][spy]") {
   (void)shared_device();  // skips where there is none
   const Spy spy;
-  spy.repeat_dispatches("matmul_tiled", 0);
+  spy.repeat_dispatches("matmul_subgroup", 0);
   const Scratch scratch;
   std::vector<std::string> notes;
   const Device device = open_device(options_with(scratch.file(), &notes));
@@ -161,9 +166,10 @@ TEST_CASE_METHOD(DeviceTest, "a variant that skips work is the fastest, and does
   const auto report = tune_matmul(device, options);
   REQUIRE_OK(report.error());
   REQUIRE(report->shapes.size() == 1);
-  CHECK(report->shapes[0].kernel != MatmulKernel::tiled);
-  CHECK(noted(notes, "of the tiled kernel, layout nk, gives wrong results on this device, and is left out"));
+  CHECK(report->shapes[0].kernel != MatmulKernel::subgroup);
+  CHECK(noted(notes, "of the subgroup kernel, layout nk, gives wrong results on this device, and is left out"));
   check_product(device, large);
+  expect_warnings();
 }
 
 TEST_CASE_METHOD(DeviceTest, "a choice from the file is compared with the reference once, before it counts",
@@ -206,6 +212,7 @@ TEST_CASE_METHOD(DeviceTest, "a choice from the file is compared with the refere
   CHECK(device.tuning().changed == 0);
   CHECK(noted(notes, "gives wrong results on this device, and is not used"));
   CHECK_FALSE(contains(reason(device, large), "measured"));
+  expect_warnings();
 }
 
 TEST_CASE_METHOD(DeviceTest, "the file lies beside the pipeline cache unless it has a place of its own", "[tuning]") {
