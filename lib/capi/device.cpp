@@ -22,6 +22,7 @@ Error simulated(const char* call, const brontes_simulated_limits* given, Simulat
   to.no_subgroup_operations = limits.no_subgroup_operations != 0;
   to.no_float_controls = limits.no_float_controls != 0;
   to.staged_memory = limits.staged_memory != 0;
+  to.uncached_memory = limits.uncached_memory != 0;
   return {};
 }
 

@@ -131,7 +131,7 @@ brontes_memory_needs to_c(const MemoryNeeds& needs) noexcept;
 #define BRONTES_FULL(type, last)                                                                  \
   static_assert(sizeof(void*) != 8 || sizeof(type) == offsetof(type, last) + sizeof(type{}.last), \
                 #type " ends with padding: add a reserved member")
-BRONTES_FULL(brontes_simulated_limits, staged_memory);
+BRONTES_FULL(brontes_simulated_limits, reserved);
 BRONTES_FULL(brontes_device_options, memory_cap);
 BRONTES_FULL(brontes_device_info, reserved);
 BRONTES_FULL(brontes_device_stats, live_bytes);
@@ -140,7 +140,7 @@ BRONTES_FULL(brontes_memory_needs, table_bytes);
 BRONTES_FULL(brontes_kernel_options, update_count);
 BRONTES_FULL(brontes_kernel_binding, access);
 BRONTES_FULL(brontes_kernel_info, reserved);
-BRONTES_FULL(brontes_batch_options, batch_invariant);
+BRONTES_FULL(brontes_batch_options, reserved);
 BRONTES_FULL(brontes_batch_stats, arena_bytes_without_reuse);
 BRONTES_FULL(brontes_matmul_options, reserved);
 BRONTES_FULL(brontes_matmul_choice, reserved);

@@ -11,7 +11,7 @@ namespace {
 bool any(const SimulatedLimits& limits) {
   return limits.max_group_count != 0 || limits.max_group_invocations != 0 || limits.max_shared_bytes != 0 ||
          limits.max_storage_range != 0 || limits.max_loop_iterations != 0 || limits.subgroup_size != 0 ||
-         limits.no_subgroup_operations || limits.no_float_controls || limits.staged_memory;
+         limits.no_subgroup_operations || limits.no_float_controls || limits.staged_memory || limits.uncached_memory;
 }
 
 void count(const plan::Tuning& tuning, TuningStatus& status) {

@@ -55,6 +55,8 @@ plan::Traits traits_of(const vk::PhysicalDevice& device, const SimulatedLimits& 
   // lavapipe of Mesa 22 makes a loop over lanes of each broadcast.
   traits.broadcasts = !old_lavapipe(device);
   traits.cpu = device.info.type == DeviceType::cpu;
+  // What the slower ones of a kind do at least.
+  if (device.info.type == DeviceType::discrete_gpu) traits.speed = {1e11, 5e10};
   // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not.
   if (old_lavapipe(device)) traits.max_loop_iterations = 60000;
   traits.max_loop_iterations = lowered(traits.max_loop_iterations, simulate.max_loop_iterations);

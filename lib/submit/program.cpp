@@ -30,10 +30,9 @@ void add(BatchStats& stats, const BatchStats& more) {
 MemoryNeeds needs_of(const plan::Plan& plan, vk::Context& context) noexcept {
   MemoryNeeds needs;
   needs.device_bytes = plan.arena_bytes;
-  if (!context.memory().mapped()) {
-    needs.upload_bytes = plan.upload_bytes;
-    needs.readback_bytes = plan.readback_bytes();
-  }
+  const vk::HostAccess access = context.memory().host_access();
+  if (access == vk::HostAccess::none) needs.upload_bytes = plan.upload_bytes;
+  if (access != vk::HostAccess::full) needs.readback_bytes = plan.readback_bytes();
   for (std::uint64_t bytes : {needs.device_bytes, needs.upload_bytes, needs.readback_bytes}) {
     needs.buffers += bytes != 0 ? 1 : 0;
   }
@@ -86,14 +85,26 @@ bool writes_vectors(const plan::Plan& plan, record::ResourceId resource) {
   return false;
 }
 
+class Timer final : public vk::RunTimer {
+ public:
+  Timer(std::shared_ptr<plan::SpeedGauge> gauge, const plan::Cost& cost) : gauge_(std::move(gauge)), cost_(cost) {}
+  void took(double seconds, bool at_most) noexcept override { gauge_->observe(cost_, seconds, at_most); }
+
+ private:
+  std::shared_ptr<plan::SpeedGauge> gauge_;
+  plan::Cost cost_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Program>> Program::create(std::shared_ptr<vk::Context> context, plan::Plan plan,
                                                  Resources resources, encode::Use use, const SharedMemory& shared,
-                                                 std::vector<std::string> labels) {
+                                                 std::vector<std::string> labels,
+                                                 std::shared_ptr<plan::SpeedGauge> gauge) {
   if (Error e = check_apart(plan, resources, "store")) return e;
   std::unique_ptr<Program> self(new Program(std::move(context), std::move(plan), std::move(resources), use));
   self->labels_ = std::move(labels);
+  if (gauge && self->plan_.worth_timing) self->timer_ = std::make_shared<Timer>(std::move(gauge), self->plan_.cost);
   if (Error e = self->allocate(shared)) return e;
   auto encoded = self->encode(self->resources_);
   if (!encoded) return encoded.error();
@@ -159,7 +170,7 @@ Result<std::uint64_t> Program::submit(const vk::Dependencies& dependencies) {
   // With nothing to run it is done when what it follows is.
   std::uint64_t value = std::max(last_submit_, dependencies.after);
   if (!encoded_.buffers.empty() || !dependencies.waits.empty() || !dependencies.signals.empty()) {
-    auto submitted = context_->queue().submit(encoded_.buffers, dependencies);
+    auto submitted = context_->queue().submit(encoded_.buffers, dependencies, timer_);
     if (!submitted) return submitted.error();
     value = last_submit_ = *submitted;
     for (const vk::Commands& slot : encoded_.commands) slot->last_use = value;

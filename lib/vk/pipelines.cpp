@@ -112,6 +112,7 @@ Result<Pipeline> Pipelines::make_pipeline(const kernels::Kernel& kernel, const P
   create.stage.module = module;
   create.stage.pName = kernel.entry_point;
   create.layout = objects.layout.get();
+  if (key != nullptr && key->based) create.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkResult result = VK_SUCCESS;
   {
@@ -142,7 +143,7 @@ Result<Pipelines::Bound> Pipelines::bind(const kernels::Kernel& kernel, const Pi
 }
 
 Result<Pipelines::Bound> Pipelines::get(kernels::Ref of, kernels::AccessMode access, const std::uint32_t* constants,
-                                        std::size_t constant_count, std::uint64_t* created_here) {
+                                        std::size_t constant_count, bool based, std::uint64_t* created_here) {
   ++requested;
   const kernels::Kernel& kernel = of.kernel();
   if (!of.is_library()) return get_user(kernel, created_here);
@@ -154,7 +155,7 @@ Result<Pipelines::Bound> Pipelines::get(kernels::Ref of, kernels::AccessMode acc
     }
   }
 
-  const PipelineKey key{static_cast<kernels::Id>(of.index()), access, {constants, constants + constant_count}};
+  const PipelineKey key{static_cast<kernels::Id>(of.index()), access, {constants, constants + constant_count}, based};
   std::shared_ptr<Entry> entry;
   {
     std::lock_guard lock(mutex_);

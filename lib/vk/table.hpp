@@ -46,6 +46,7 @@
   X(vkCmdBindPipeline)              \
   X(vkCmdCopyBuffer)                \
   X(vkCmdDispatch)                  \
+  X(vkCmdDispatchBase)              \
   X(vkCmdFillBuffer)                \
   X(vkCmdPipelineBarrier)           \
   X(vkCmdPushConstants)             \

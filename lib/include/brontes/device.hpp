@@ -45,6 +45,7 @@ struct SimulatedLimits {
   bool no_subgroup_operations = false;      ///< no arithmetic or ballots within a subgroup
   bool no_float_controls = false;           ///< shaders cannot ask for NaN and infinities to be kept
   bool staged_memory = false;               ///< no mapped device memory: everything goes through staging
+  bool uncached_memory = false;             ///< the host writes device memory directly, and reads it through staging
 };
 
 /// How kernels access memory. Affects speed only, never results.
