@@ -264,6 +264,7 @@ Result<plan::Plan> Batch::State::plan(bool to_run) const {
   planning.fuse = options.fuse;
   planning.reuse_memory = options.reuse_memory;
   planning.work_per_submit = options.work_per_submit;
+  planning.seconds_per_submit = engine->seconds_per_submit(options.milliseconds_per_submit);
   planning.batch_invariant = options.batch_invariant;
   planning.programs = &engine->programs();
   planning.only_ask = !to_run;
@@ -289,7 +290,8 @@ Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use,
   }
   std::vector<std::string> labels;
   if (context->labels() || context->trace().on()) labels = plan::labels(*planned, graph);
-  auto program = submit::Program::create(context, std::move(*planned), resources, use, shared, std::move(labels));
+  auto program =
+      submit::Program::create(context, std::move(*planned), resources, use, shared, std::move(labels), engine->gauge());
   if (!program) return program.error();
   const auto& places = (*program)->plan().uploads;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -797,11 +799,12 @@ Result<Prepared> RunAccess::prepare(const Batch& batch, const PrepareOptions& op
   if (Error e = state.context->usable()) return e;
   auto plan = state.plan(true);
   if (!plan) return plan.error();
-  using Key = std::tuple<const kernels::Kernel*, kernels::AccessMode, std::vector<std::uint32_t>>;
+  using Key = std::tuple<const kernels::Kernel*, kernels::AccessMode, bool, std::vector<std::uint32_t>>;
   std::map<Key, const plan::Dispatch*> distinct;
   for (const plan::Dispatch& d : plan->dispatches) {
-    distinct.emplace(Key(&d.kernel.kernel(), d.access, {d.constants.begin(), d.constants.begin() + d.constant_count}),
-                     &d);
+    distinct.emplace(
+        Key(&d.kernel.kernel(), d.access, d.in_parts, {d.constants.begin(), d.constants.begin() + d.constant_count}),
+        &d);
   }
   Prepared prepared;
   prepared.total = distinct.size();
@@ -809,7 +812,7 @@ Result<Prepared> RunAccess::prepare(const Batch& batch, const PrepareOptions& op
     if (options.on_progress && !options.on_progress(prepared.ready, prepared.total)) return prepared;
     std::uint64_t created = 0;
     auto pipeline = state.context->pipelines().get(dispatch->kernel, dispatch->access, dispatch->constants.data(),
-                                                   dispatch->constant_count, &created);
+                                                   dispatch->constant_count, dispatch->in_parts, &created);
     if (!pipeline) return pipeline.error();
     prepared.created += created;
     ++prepared.ready;

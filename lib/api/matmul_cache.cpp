@@ -227,9 +227,9 @@ Error MatmulCache::State::make_room(const plan::Plan& plan) {
     return {};
   };
   if (Error e = grow(io.arena, plan.arena_bytes, vk::MemoryUse::device, "brontes cache arena")) return e;
-  if (memory.mapped()) return {};
-  if (Error e = grow(io.staging, plan.upload_bytes, vk::MemoryUse::upload, "brontes cache staging")) return e;
-  return grow(io.readback, plan.readback_bytes(), vk::MemoryUse::readback, "brontes cache readback");
+  const MemoryNeeds needs = submit::needs_of(plan, *context);
+  if (Error e = grow(io.staging, needs.upload_bytes, vk::MemoryUse::upload, "brontes cache staging")) return e;
+  return grow(io.readback, needs.readback_bytes, vk::MemoryUse::readback, "brontes cache readback");
 }
 
 Result<Kept> MatmulCache::State::build(const Key& key, const Entry& entry, float alpha) {
@@ -261,10 +261,12 @@ Result<Kept> MatmulCache::State::build(const Key& key, const Entry& entry, float
 
   plan::PlanOptions planning;
   planning.programs = &engine->programs();
+  planning.seconds_per_submit = engine->seconds_per_submit(0);
   auto plan = tune::make_checked_plan(engine, graph, planning);
   if (!plan) return plan.error();
   if (Error e = make_room(*plan)) return e;
-  auto program = submit::Program::create(context, std::move(*plan), std::move(resources), encode::Use::often, io);
+  auto program = submit::Program::create(context, std::move(*plan), std::move(resources), encode::Use::often, io, {},
+                                         engine->gauge());
   if (!program) return program.error();
   return Kept{key, std::move(*program), graph.nodes().size()};
 }

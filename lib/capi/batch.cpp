@@ -97,6 +97,7 @@ brontes_status brontes_batch_create(const brontes_device* device, const brontes_
     making.fuse = given.no_fuse == 0;
     making.reuse_memory = given.no_memory_reuse == 0;
     making.work_per_submit = given.work_per_submit;
+    making.milliseconds_per_submit = given.milliseconds_per_submit;
     if (Error e = set(making.matmul, given.matmul, call, "brontes_matmul_kernel")) return e;
     making.batch_invariant = given.batch_invariant != 0;
     auto made = std::make_unique<brontes_batch>(device->device, making);

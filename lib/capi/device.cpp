@@ -25,6 +25,7 @@ Error simulated(const char* call, const brontes_simulated_limits* given, Simulat
   to.no_timestamps = limits.no_timestamps != 0;
   to.no_subgroup_size_control = limits.no_subgroup_size_control != 0;
   to.vendor_id = limits.vendor_id;
+  to.uncached_memory = limits.uncached_memory != 0;
   return {};
 }
 

@@ -144,7 +144,7 @@ BRONTES_FULL(brontes_kernel_options, update_count);
 BRONTES_FULL(brontes_kernel_binding, access);
 BRONTES_FULL(brontes_kernel_info, reserved);
 BRONTES_FULL(brontes_profile_options, max_bytes);
-BRONTES_FULL(brontes_batch_options, batch_invariant);
+BRONTES_FULL(brontes_batch_options, reserved);
 BRONTES_FULL(brontes_prepare_options, user_data);
 BRONTES_FULL(brontes_prepared, created);
 BRONTES_FULL(brontes_matmul_shape, reserved);

@@ -204,8 +204,8 @@ Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, co
   accesses.reserve(count);
   for (const plan::Dispatch& d : plan.dispatches) {
     accesses.push_back(access_of(d, memories));
-    auto pipeline =
-        context.pipelines().get(d.kernel, accesses.back(), d.constants.data(), d.constant_count, pipelines_created);
+    auto pipeline = context.pipelines().get(d.kernel, accesses.back(), d.constants.data(), d.constant_count, d.in_parts,
+                                            pipelines_created);
     if (!pipeline) return pipeline.error();
     self.pipelines_.push_back(*pipeline);
     layouts.push_back(pipeline->set_layout);
@@ -269,7 +269,13 @@ std::uint64_t Encoder::dispatches(const plan::Plan& plan, plan::DispatchRange ra
     if (d.push_bytes != 0) {
       vk.vkCmdPushConstants(commands_, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, d.push_bytes, d.push.data());
     }
-    vk.vkCmdDispatch(commands_, d.groups[0], d.groups[1], d.groups[2]);
+    const std::uint32_t begin = i == range.begin ? range.begin_row : 0;
+    const std::uint32_t end = i + 1 == range.end && range.end_row != 0 ? range.end_row : d.groups[1];
+    if (begin == 0 && end == d.groups[1]) {
+      vk.vkCmdDispatch(commands_, d.groups[0], d.groups[1], d.groups[2]);
+    } else {
+      vk.vkCmdDispatchBase(commands_, 0, begin, 0, d.groups[0], end - begin, 1);
+    }
     if (!labels.empty()) end_label();
     if (marks != nullptr) marks->add(commands_, Marks::What::dispatch, i);
   }

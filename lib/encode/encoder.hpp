@@ -29,8 +29,8 @@ enum class Use : std::uint8_t {
 struct Memories {
   vk::Allocation* arena = nullptr;  // null for a plan without values
   Span<const std::shared_ptr<vk::Allocation>> resources;
-  const vk::Allocation* staging = nullptr;   // null where the arena is mapped, or nothing is uploaded
-  const vk::Allocation* readback = nullptr;  // null where the arena is mapped, or nothing is read
+  const vk::Allocation* staging = nullptr;   // null where the host can write the arena, or nothing is uploaded
+  const vk::Allocation* readback = nullptr;  // null where the host can read the arena, or nothing is read
   Span<const std::string> labels;            // by dispatch, or none
 };
 

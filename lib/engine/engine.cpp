@@ -2,6 +2,8 @@
 
 #include "engine/traits.hpp"
 
+#include <brontes/batch.hpp>
+
 #include <utility>
 
 namespace brontes::engine {
@@ -40,6 +42,7 @@ Result<std::shared_ptr<Engine>> Engine::make(vk::Selection selection, const Devi
   if (!access) return access.error();
   self->traits_ = traits_of(selection.physical, options.simulate);
   self->traits_.access = *access;
+  self->gauge_ = std::make_shared<plan::SpeedGauge>(self->traits_.speed);
   describe(self->traits_, selection.physical.info);
   auto context = open(std::move(selection), needs_addresses(*access));
   if (!context) return context.error();
@@ -66,7 +69,15 @@ Result<std::shared_ptr<Engine>> Engine::adopt(const vulkan::ExternalDevice& exte
 plan::Traits Engine::traits() const noexcept {
   plan::Traits traits = traits_;
   traits.tuning = measurements_.in_use();
+  traits.speed = gauge_->speed();
   return traits;
+}
+
+double Engine::seconds_per_submit(std::uint32_t milliseconds) const noexcept {
+  // Watchdogs of GPU drivers act after a second or more; nobody watches a CPU driver.
+  constexpr double usual = 0.25;
+  if (milliseconds == 0) return traits_.cpu ? 0 : usual;
+  return milliseconds == BatchOptions::unlimited ? 0 : milliseconds / 1000.0;
 }
 
 }  // namespace brontes::engine

@@ -28,6 +28,10 @@ class Engine {
   /// With the measurements that count now; they live as long as the Engine.
   plan::Traits traits() const noexcept;
   plan::ProgramSet& programs() noexcept { return programs_; }
+  /// Learns how fast the device is. Never null.
+  const std::shared_ptr<plan::SpeedGauge>& gauge() const noexcept { return gauge_; }
+  /// What BatchOptions::milliseconds_per_submit means on this device; 0 for no bound.
+  double seconds_per_submit(std::uint32_t milliseconds) const noexcept;
   Measurements& measurements() noexcept { return measurements_; }
   const Measurements& measurements() const noexcept { return measurements_; }
 
@@ -41,6 +45,7 @@ class Engine {
   std::shared_ptr<vk::Context> context_;
   plan::Traits traits_;
   plan::ProgramSet programs_;
+  std::shared_ptr<plan::SpeedGauge> gauge_;
   Measurements measurements_;
 };
 

@@ -13,7 +13,7 @@ bool any(const SimulatedLimits& limits) {
   return limits.max_group_count != 0 || limits.max_group_invocations != 0 || limits.max_shared_bytes != 0 ||
          limits.max_storage_range != 0 || limits.max_loop_iterations != 0 || limits.subgroup_size != 0 ||
          limits.no_subgroup_operations || limits.no_subgroup_size_control || limits.no_float_controls ||
-         limits.staged_memory || limits.vendor_id != 0;
+         limits.staged_memory || limits.uncached_memory || limits.vendor_id != 0;
 }
 
 void count(const plan::Tuning& tuning, TuningStatus& status) {

@@ -78,6 +78,8 @@ plan::Traits traits_of(const vk::PhysicalDevice& device, const SimulatedLimits& 
   traits.broadcasts = !old_lavapipe(device);
   traits.cpu = device.info.type == DeviceType::cpu && simulate.vendor_id == 0;
   traits.vendor = vendor_of(device, simulate.vendor_id);
+  // What the slower ones of a kind do at least.
+  if (device.info.type == DeviceType::discrete_gpu) traits.speed = {1e11, 5e10};
   // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not.
   if (old_lavapipe(device)) traits.max_loop_iterations = 60000;
   traits.max_loop_iterations = lowered(traits.max_loop_iterations, simulate.max_loop_iterations);

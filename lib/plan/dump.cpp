@@ -150,15 +150,21 @@ class Text : Words {
     auto barrier = plan_.barriers.begin();
     std::size_t part = 0;
     for (std::uint32_t i = 0; i < plan_.dispatches.size(); ++i) {
-      if (part + 1 < plan_.submits.size() && plan_.submits[part + 1].begin == i) {
-        ++part;
-        text += "submit " + number(part) + "\n";
-      }
+      auto next_begins = [&](bool within) {
+        const DispatchRange* next = part + 1 < plan_.submits.size() ? &plan_.submits[part + 1] : nullptr;
+        return next != nullptr && next->begin == i && (next->begin_row != 0) == within;
+      };
+      if (next_begins(false)) text += "submit " + number(++part) + "\n";
       if (barrier != plan_.barriers.end() && barrier->before == i) {
         text += "barrier " + join(barrier->causes, ", ", [&](const Hazard& h) { return cause(h); }) + "\n";
         ++barrier;
       }
       text += dispatch(i);
+      while (next_begins(true)) {
+        ++part;
+        text += "submit " + number(part) + " from row " + number(plan_.submits[part].begin_row) + " of #" + number(i) +
+                "\n";
+      }
     }
     for (const Placement& p : plan_.readable) text += placement("read", p);
     return text;
@@ -209,7 +215,11 @@ class Json : Words {
     text += "  \"readable\": " + placements(plan_.readable) + ",\n";
     text += "  \"submits\": [" +
             join(plan_.submits, ", ",
-                 [](const DispatchRange& r) { return "[" + number(r.begin) + ", " + number(r.end) + "]"; }) +
+                 [](const DispatchRange& r) {
+                   const bool parts = r.begin_row != 0 || r.end_row != 0;
+                   return "[" + number(r.begin) + ", " + number(r.end) +
+                          (parts ? ", " + number(r.begin_row) + ", " + number(r.end_row) : "") + "]";
+                 }) +
             "],\n";
     std::uint32_t index = 0;
     text += "  \"dispatches\": [" +

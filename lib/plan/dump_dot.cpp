@@ -95,7 +95,8 @@ class Dot : Words {
     for (std::size_t s = 0; s < plan_.submits.size(); ++s) {
       const DispatchRange range = plan_.submits[s];
       if (several) text += "  subgraph cluster_submit" + number(s) + " {\n    label=\"submit " + number(s) + "\";\n";
-      for (std::uint32_t i = range.begin; i < range.end;) {
+      // What goes on from the submit before is shown there.
+      for (std::uint32_t i = range.begin + (range.begin_row != 0 ? 1 : 0); i < range.end;) {
         const std::uint32_t level = plan_.dispatches[i].level;
         // A level may go on in the next submit.
         text += "  subgraph cluster_level" + number(level) + (several ? "_" + number(s) : "") +

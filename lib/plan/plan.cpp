@@ -108,6 +108,7 @@ bool Lowering::is_there(const record::Node& mover, std::size_t k) const {
 Error Lowering::emit(Dispatch dispatch, std::uint64_t groups) {
   auto folded = fold(groups, traits);
   if (!folded) return folded.error();
+  dispatch.folded = true;
   emit_grid(dispatch, *folded);
   return {};
 }
@@ -225,20 +226,9 @@ class Layout {
   Plan& plan_;
 };
 
-// Cuts the dispatches into submits of about `budget` work each.
-std::vector<DispatchRange> split(const std::vector<Dispatch>& dispatches, std::uint64_t budget) {
-  std::vector<DispatchRange> ranges{{0, 0}};
-  std::uint64_t work = 0;
-  for (std::uint32_t i = 0; i < dispatches.size(); ++i) {
-    if (budget != 0 && work != 0 && work + dispatches[i].work > budget) {
-      ranges.push_back({i, i});
-      work = 0;
-    }
-    work += dispatches[i].work;
-    ranges.back().end = i + 1;
-  }
-  return ranges;
-}
+// A run that takes less of the bound than this is not timed: the estimate may be off by as much before a submit that
+// takes too long is one that was never timed.
+constexpr double least_share_timed = 1.0 / 64;
 
 }  // namespace
 
@@ -276,7 +266,10 @@ Result<Plan> make_plan(const record::Graph& graph, const Traits& traits, const P
     plan.arena_bytes = reuse_memory(plan.dispatches, temporaries, traits.storage_alignment);
     order(plan.dispatches, plan.barriers);  // memory that changes hands has hazards of its own
   }
-  plan.submits = split(plan.dispatches, options.work_per_submit);
+  plan.submits = split(plan.dispatches, traits, options);
+  for (const Dispatch& d : plan.dispatches) plan.cost += cost_of(d);
+  plan.worth_timing = options.seconds_per_submit > 0 &&
+                      estimate(plan.cost, traits.speed) >= options.seconds_per_submit * least_share_timed;
   return plan;
 }
 

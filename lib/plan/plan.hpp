@@ -59,6 +59,10 @@ struct Dispatch {
   bool late = false;
   /// Its lanes run along n, and reach memory by Access::panels.
   bool panels = false;
+  /// Workgroups are numbered linearly, so that any grid with as many of them will do.
+  bool folded = false;
+  /// Rows of its grid are in different submits.
+  bool in_parts = false;
   alignas(4) std::array<std::byte, max_push_bytes> push{};
 
   Dispatch(kernels::Ref of, std::uint32_t for_group);
@@ -120,9 +124,13 @@ struct Placement {
   std::uint64_t bytes;
 };
 
+/// Dispatches, and which rows (workgroups of one y) of the first and the last one: a long dispatch may have begun in an
+/// earlier range, or go on in a later one.
 struct DispatchRange {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
+  std::uint32_t begin_row = 0;  // of dispatch `begin`
+  std::uint32_t end_row = 0;    // of dispatch `end - 1`; 0: all of it
 };
 
 struct Plan {
@@ -131,8 +139,11 @@ struct Plan {
   std::vector<Home> homes;  // by ascending value
   std::vector<Dispatch> dispatches;
   std::vector<Barrier> barriers;
-  /// One command buffer and one submit each; more than one only under a work budget.
+  /// One command buffer and one submit each; more than one only where a bound asks for it.
   std::vector<DispatchRange> submits;
+  Cost cost;  // of a run
+  /// Long enough, against the bound, that timing it says something of the device's speed.
+  bool worth_timing = false;
 
   /// The arena: uploads nobody reads back, then uploads that are read back, then results, then
   /// temporaries; so the upload is one range and the read-back is one range.
@@ -162,6 +173,7 @@ struct PlanOptions {
   bool fuse = true;
   bool reuse_memory = true;
   std::uint64_t work_per_submit = 0;
+  double seconds_per_submit = 0;  // 0: no bound
   bool batch_invariant = false;
   /// Which fused programs are allowed; null for any.
   ProgramSet* programs = nullptr;
@@ -179,6 +191,14 @@ std::string dump(const Plan& plan, const record::Graph& graph, DumpFormat format
 /// Orders dispatches by levels and finds the barriers. A level holds every dispatch whose hazards are
 /// all towards lower levels, so there are as few barriers as the longest chain of hazards allows.
 void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers);
+
+/// What a dispatch asks of the device. Every binding counts once.
+Cost cost_of(const Dispatch& dispatch) noexcept;
+/// How much of what a submit may hold a dispatch takes up; 0 without a bound.
+double share_of_submit(const Dispatch& dispatch, const Speed& speed, const PlanOptions& options) noexcept;
+/// Cuts ordered dispatches into submits that hold no more than they may, but for single rows of a grid and single
+/// kernels of users. Folds the grids of those that are too long into rows that are not.
+std::vector<DispatchRange> split(std::vector<Dispatch>& dispatches, const Traits& traits, const PlanOptions& options);
 
 /// Folds a linear count of workgroups over three axes. The product may exceed `groups`: kernels
 /// return early past their count. Errc::limit_exceeded when no folding is enough.

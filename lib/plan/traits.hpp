@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels.hpp"
+#include "plan/speed.hpp"
 
 #include <array>
 #include <cstdint>
@@ -47,6 +48,8 @@ struct Traits {
   /// Loop iterations one invocation may make in all. Mesa 22's lavapipe silently ends loops at
   /// about 65535, so the planner keeps below it.
   std::uint64_t max_loop_iterations = ~std::uint64_t{0};
+  /// As far as it is known.
+  Speed speed;
   /// What was measured on this device, if anything was.
   const Tuning* tuning = nullptr;
 };

@@ -34,10 +34,9 @@ void add(BatchStats& stats, const BatchStats& more) {
 MemoryNeeds needs_of(const plan::Plan& plan, vk::Context& context) noexcept {
   MemoryNeeds needs;
   needs.device_bytes = plan.arena_bytes;
-  if (!context.memory().mapped()) {
-    needs.upload_bytes = plan.upload_bytes;
-    needs.readback_bytes = plan.readback_bytes();
-  }
+  const vk::HostAccess access = context.memory().host_access();
+  if (access == vk::HostAccess::none) needs.upload_bytes = plan.upload_bytes;
+  if (access != vk::HostAccess::full) needs.readback_bytes = plan.readback_bytes();
   for (std::uint64_t bytes : {needs.device_bytes, needs.upload_bytes, needs.readback_bytes}) {
     needs.buffers += bytes != 0 ? 1 : 0;
   }
@@ -90,15 +89,27 @@ bool writes_vectors(const plan::Plan& plan, record::ResourceId resource) {
   return false;
 }
 
+class Timer final : public vk::RunTimer {
+ public:
+  Timer(std::shared_ptr<plan::SpeedGauge> gauge, const plan::Cost& cost) : gauge_(std::move(gauge)), cost_(cost) {}
+  void took(double seconds, bool at_most) noexcept override { gauge_->observe(cost_, seconds, at_most); }
+
+ private:
+  std::shared_ptr<plan::SpeedGauge> gauge_;
+  plan::Cost cost_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Program>> Program::create(std::shared_ptr<vk::Context> context, plan::Plan plan,
                                                  Resources resources, encode::Use use, const SharedMemory& shared,
-                                                 std::vector<std::string> labels) {
+                                                 std::vector<std::string> labels,
+                                                 std::shared_ptr<plan::SpeedGauge> gauge) {
   const trace::Span span(context->trace(), trace::Stage::encode, "encode");
   if (Error e = check_apart(plan, resources, "store")) return e;
   std::unique_ptr<Program> self(new Program(std::move(context), std::move(plan), std::move(resources), use));
   self->labels_ = std::move(labels);
+  if (gauge && self->plan_.worth_timing) self->timer_ = std::make_shared<Timer>(std::move(gauge), self->plan_.cost);
   if (Error e = self->allocate(shared)) return e;
   auto encoded = self->encode(self->resources_);
   if (!encoded) return encoded.error();
@@ -204,7 +215,7 @@ Result<std::uint64_t> Program::submit(const encode::CommandBuffers& run, const v
   // With nothing to run it is done when what it follows is.
   std::uint64_t value = std::max(last_submit_, dependencies.after);
   if (!run.buffers.empty() || !dependencies.waits.empty() || !dependencies.signals.empty()) {
-    auto submitted = submit(run.buffers, run.commands, dependencies);
+    auto submitted = submit(run.buffers, run.commands, dependencies, timer_);
     if (!submitted) return submitted.error();
     value = *submitted;
   }
@@ -214,8 +225,9 @@ Result<std::uint64_t> Program::submit(const encode::CommandBuffers& run, const v
 }
 
 Result<std::uint64_t> Program::submit(Span<const VkCommandBuffer> parts, Span<const vk::Commands> slots,
-                                      const vk::Dependencies& dependencies) {
-  auto submitted = context_->queue().submit(parts, dependencies);
+                                      const vk::Dependencies& dependencies,
+                                      const std::shared_ptr<vk::RunTimer>& timer) {
+  auto submitted = context_->queue().submit(parts, dependencies, timer);
   if (!submitted) return submitted.error();
   const std::uint64_t value = last_submit_ = *submitted;
   for (const vk::Commands& slot : slots) slot->last_use = value;
@@ -243,7 +255,7 @@ Error Program::run_stepwise(const Step& before, const Step& after) {
     if (part != 0) {
       if (Error e = before(dispatch)) return e;
     }
-    auto value = submit({&run->buffers[part], 1}, {&run->commands[part], 1}, {});
+    auto value = submit({&run->buffers[part], 1}, {&run->commands[part], 1}, {}, nullptr);
     if (!value) return value.error();
     if (Error e = wait()) return e;
     if (part != 0) {

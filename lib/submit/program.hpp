@@ -43,10 +43,12 @@ class Program {
 
   /// Allocates and encodes. `resources` are what the plan's resource ids mean; null where only empty
   /// values lie. Whoever gives `shared` memory sees to it that programs use it one after the other, from
-  /// write() to read(). `labels`: what debuggers show for each dispatch, or none.
+  /// write() to read(). `labels`: what debuggers show for each dispatch, or none. `gauge`: learns from how long runs
+  /// take.
   static Result<std::unique_ptr<Program>> create(std::shared_ptr<vk::Context> context, plan::Plan plan,
                                                  Resources resources, encode::Use use, const SharedMemory& shared = {},
-                                                 std::vector<std::string> labels = {});
+                                                 std::vector<std::string> labels = {},
+                                                 std::shared_ptr<plan::SpeedGauge> gauge = nullptr);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -105,20 +107,21 @@ class Program {
   Result<std::uint64_t> submit(const encode::CommandBuffers& run, const vk::Dependencies& dependencies);
   /// Some of the parts of a run, which are all that the allocations and slots are used by.
   Result<std::uint64_t> submit(Span<const VkCommandBuffer> parts, Span<const vk::Commands> slots,
-                               const vk::Dependencies& dependencies);
+                               const vk::Dependencies& dependencies, const std::shared_ptr<vk::RunTimer>& timer);
   void count_uploads() noexcept;
 
   std::shared_ptr<vk::Context> context_;
   plan::Plan plan_;
   Resources resources_;
   std::shared_ptr<vk::Allocation> arena_;     // null for a plan without values
-  std::shared_ptr<vk::Allocation> staging_;   // null where the arena is mapped, or nothing is uploaded
-  std::shared_ptr<vk::Allocation> readback_;  // null where the arena is mapped, or nothing is read
+  std::shared_ptr<vk::Allocation> staging_;   // null where the host can write the arena, or nothing is uploaded
+  std::shared_ptr<vk::Allocation> readback_;  // null where the host can read the arena, or nothing is read
   encode::EncodedPlan encoded_;
   std::vector<std::shared_ptr<TracedRun>> traced_;  // runs again with timestamps, as many as were in flight at once
   BatchStats stats_;
   encode::Use use_;
   std::vector<std::string> labels_;
+  std::shared_ptr<vk::RunTimer> timer_;  // null where runs are not timed
   std::string name_ = "brontes program";
   bool uploads_written_ = false;  // since the last submit
   bool recorded_ = false;         // in a command buffer of somebody else's

@@ -215,7 +215,7 @@ Error Context::load_table() {
 
 Error Context::start(VkQueue queue, HostLock host_lock, vulkan::MemoryAllocator host_memory, bool addresses) {
   if (Error e = memory_.open(*this, std::move(host_memory), addresses)) return e;
-  physical_.info.mapped_memory = memory_.mapped();
+  physical_.info.mapped_memory = memory_.host_access() == HostAccess::full;
   if (Error e = queue_.open(queue, std::move(host_lock))) return e;
   if (Error e = open_cache(options_.pipeline_cache)) return e;
   at_exit_.watch();

@@ -11,8 +11,8 @@
 #include "vk/pipelines.hpp"
 #include "vk/queue.hpp"
 #include "vk/recycler.hpp"
-#include "vk/run_totals.hpp"
 #include "vk/result.hpp"
+#include "vk/run_totals.hpp"
 
 #include <brontes/device.hpp>
 #include <brontes/error.hpp>

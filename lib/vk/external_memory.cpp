@@ -182,6 +182,7 @@ Result<std::shared_ptr<Allocation>> Memory::share_block(std::shared_ptr<Context>
   result->buffer_ = std::exchange(unfinished.buffer, VK_NULL_HANDLE);
   result->memory_ = made;
   result->mapped_ = static_cast<std::byte*>(block.host);
+  result->cached_ = host;
   result->shared_.allocation_bytes = bytes;
   result->shared_.memory_type = type;
   if (Error e = context.check(vk.vkBindBufferMemory(device, buffer, made, 0), "vkBindBufferMemory")) return e;

@@ -41,12 +41,10 @@ namespace {
 vma::VmaAllocator allocator_of(void* pointer) { return static_cast<vma::VmaAllocator>(pointer); }
 vma::VmaAllocation block_of(void* pointer) { return static_cast<vma::VmaAllocation>(pointer); }
 
-constexpr VkMemoryPropertyFlags mapped_flags =
-    VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-
-// Memory types the device and the host reach equally well. A small window into a larger heap (a
-// 256 MiB BAR) does not count.
-std::uint32_t find_mapped_types(const VkPhysicalDeviceMemoryProperties& memory, VkMemoryPropertyFlags flags) {
+// Memory types for what kernels reach that have these flags, too. A small window into a larger heap (a 256 MiB BAR)
+// does not count.
+std::uint32_t local_types(const VkPhysicalDeviceMemoryProperties& memory, VkMemoryPropertyFlags flags) {
+  flags |= VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   VkDeviceSize largest = 0;
   for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
     if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) {
@@ -56,11 +54,25 @@ std::uint32_t find_mapped_types(const VkPhysicalDeviceMemoryProperties& memory, 
   std::uint32_t types = 0;
   for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
     const VkMemoryType& type = memory.memoryTypes[i];
-    if ((type.propertyFlags & flags) == flags && memory.memoryHeaps[type.heapIndex].size == largest) {
-      types |= 1u << i;
-    }
+    if ((type.propertyFlags & flags) == flags && memory.memoryHeaps[type.heapIndex].size == largest) types |= 1u << i;
   }
   return types;
+}
+
+struct Mapping {
+  HostAccess access = HostAccess::none;
+  std::uint32_t types = 0;
+};
+
+Mapping choose_mapping(const VkPhysicalDeviceMemoryProperties& memory, const SimulatedLimits& simulate,
+                       VkMemoryPropertyFlags besides) {
+  if (simulate.staged_memory) return {};
+  const std::uint32_t visible = local_types(memory, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | besides);
+  const std::uint32_t cached =
+      local_types(memory, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT | besides);
+  if (cached != 0 && !simulate.uncached_memory) return {HostAccess::full, cached};
+  if (visible != 0) return {HostAccess::write_only, visible};
+  return {};
 }
 
 }  // namespace
@@ -129,8 +141,9 @@ Error Memory::open(const Context& context, vulkan::MemoryAllocator host, bool ad
   instance.table.vkGetPhysicalDeviceMemoryProperties(physical, &memory);
   // Neighbours of a block of the host's are not ours to flush.
   const VkMemoryPropertyFlags besides = host_.allocate ? VK_MEMORY_PROPERTY_HOST_COHERENT_BIT : 0;
-  mapped_types_ = context.options().simulate.staged_memory ? 0 : find_mapped_types(memory, mapped_flags | besides);
-  mapped_ = mapped_types_ != 0;
+  const Mapping mapping = choose_mapping(memory, context.options().simulate, besides);
+  host_access_ = mapping.access;
+  mapped_types_ = mapping.types;
   for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
     if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
     if (memory.memoryHeaps[i].size <= heap_bytes_) continue;
@@ -184,11 +197,16 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
       buffer.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT |
                      VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
       if (addresses_) buffer.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-      if (mapped_) {
-        create.flags = vma::VMA_ALLOCATION_CREATE_MAPPED_BIT | vma::VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT;
-        create.memoryTypeBits = mapped_types_;
-      } else {
-        create.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+      create.memoryTypeBits = mapped_types_;
+      switch (host_access_) {
+        case HostAccess::none: create.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT; break;
+        case HostAccess::write_only:
+          create.flags =
+              vma::VMA_ALLOCATION_CREATE_MAPPED_BIT | vma::VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT;
+          break;
+        case HostAccess::full:
+          create.flags = vma::VMA_ALLOCATION_CREATE_MAPPED_BIT | vma::VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT;
+          break;
       }
       break;
     case MemoryUse::upload:
@@ -229,7 +247,7 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   } taken{used_, bytes};
   vma::VmaAllocation block = nullptr;
   vma::VmaAllocationInfo info{};
-  const bool want_mapped = use != MemoryUse::device || mapped_;
+  const bool want_mapped = (create.flags & vma::VMA_ALLOCATION_CREATE_MAPPED_BIT) != 0;
   auto make = [&] {
     const HostReserve::Use reserve(reserve_);
     if (host_.allocate) {
@@ -257,8 +275,8 @@ Result<std::unique_ptr<Allocation>> Memory::allocate(Context& context, std::uint
   result->taken_ = true;
   taken.bytes = 0;
   ++buffers_;
-  if (want_mapped)
-    result->mapped_ = static_cast<std::byte*>(host_.allocate ? result->host_block_.mapped : info.pMappedData);
+  result->mapped_ = static_cast<std::byte*>(host_.allocate ? result->host_block_.mapped : info.pMappedData);
+  result->cached_ = use == MemoryUse::readback || (use == MemoryUse::device && host_access_ == HostAccess::full);
   result->bytes_ = bytes;
   result->usage_ = buffer.usage;
   if (use == MemoryUse::device && addresses_) {

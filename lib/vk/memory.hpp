@@ -25,8 +25,15 @@ namespace brontes::vk {
 
 class Context;
 
+/// How the host reaches what kernels reach.
+enum class HostAccess : std::uint8_t {
+  none,        ///< not at all: everything goes through staging buffers
+  write_only,  ///< it is mapped, but not cached: written directly, and read through a staging buffer
+  full,        ///< it is mapped and cached
+};
+
 enum class MemoryUse : std::uint8_t {
-  device,    ///< what kernels reach; mapped too where the device's memory is host-visible and cached
+  device,    ///< what kernels reach; mapped too where HostAccess allows it
   upload,    ///< the host writes, the device copies from it
   readback,  ///< the device copies into it, the host reads
   uniform,   ///< the host writes, kernels read it as uniform buffers
@@ -88,15 +95,17 @@ class Allocation {
   const SharedBlock& shared() const noexcept { return shared_; }
   /// Both have bytes in common; whatever is written along with a last vec4 counts.
   bool overlaps(const Allocation& other) const noexcept;
-  /// The memory itself, or null where the host cannot reach it.
+  /// The memory itself, or null where the host cannot reach it. Not for reading unless it is readable().
   std::byte* mapped() const noexcept { return mapped_; }
+  /// The host can read it as fast as its own memory.
+  bool readable() const noexcept { return mapped_ != nullptr && cached_; }
   Context& context() const noexcept { return *context_; }
 
   /// Copies into mapped memory, for work that is submitted later. Nothing that is in flight may use the memory: where
   /// it is not coherent, whole atoms go to the device, and what lies beside `bytes` in the first and the last one is
   /// fetched before, since the device may have written it.
   Error write(std::uint64_t offset, const void* data, std::uint64_t bytes);
-  /// Copies out of mapped memory what work that is done has written.
+  /// Copies out of readable() memory what work that is done has written.
   Error read(std::uint64_t offset, void* data, std::uint64_t bytes) const;
   /// For what was written through mapped(), from the beginning on, to memory that the device has not written since it
   /// was allocated.
@@ -122,6 +131,7 @@ class Allocation {
   vulkan::MemoryBlock host_block_;  // of the host's allocator, where it has a memory
   bool borrowed_ = false;
   std::byte* mapped_ = nullptr;
+  bool cached_ = false;
   std::uint64_t offset_ = 0;
   std::uint64_t bytes_ = 0;
   VkBufferUsageFlags usage_ = 0;
@@ -154,8 +164,8 @@ class Memory {
   /// not even the allocator is destroyed.
   void close(bool abandon) noexcept;
 
-  /// True when MemoryUse::device is mapped.
-  bool mapped() const noexcept { return mapped_; }
+  /// Of MemoryUse::device.
+  HostAccess host_access() const noexcept { return host_access_; }
   std::uint64_t max_bytes() const noexcept { return max_bytes_; }
 
   /// Where there is not enough, reclaimers let go of theirs first.
@@ -204,13 +214,13 @@ class Memory {
   vulkan::MemoryAllocator host_;
   void* allocator_ = nullptr;  // VmaAllocator
   bool abandoned_ = false;
-  bool mapped_ = false;
+  HostAccess host_access_ = HostAccess::none;
   bool addresses_ = false;
   std::uint64_t cap_ = 0;                  // DeviceOptions::memory_cap
   std::atomic<std::uint64_t> used_{0};     // bytes of all buffers that were allocated here and are not destroyed yet
   std::atomic<std::uint64_t> buffers_{0};  // how many
-  std::uint32_t mapped_types_ = 0;
-  std::uint32_t heap_ = 0;  // the one that MemoryUse::device comes from
+  std::uint32_t mapped_types_ = 0;         // for host_access_
+  std::uint32_t heap_ = 0;                 // the one that MemoryUse::device comes from
   std::uint64_t heap_bytes_ = 0;
   std::uint64_t max_bytes_ = 0;
   std::mutex retired_mutex_;

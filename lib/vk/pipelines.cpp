@@ -136,6 +136,7 @@ Error Pipelines::make_pipeline(const kernels::Kernel& kernel, const PipelineKey*
       VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
   if (key != nullptr) size.requiredSubgroupSize = required_lanes(kernel, key->constants);
   if (size.requiredSubgroupSize != 0) require_subgroups(context_.physical(), size, create.stage);
+  if (key != nullptr && key->based) create.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkResult result = VK_SUCCESS;
   {
@@ -166,7 +167,7 @@ Result<Pipelines::Bound> Pipelines::bind(const kernels::Kernel& kernel, const Pi
 }
 
 Result<Pipelines::Bound> Pipelines::get(kernels::Ref of, kernels::AccessMode access, const std::uint32_t* constants,
-                                        std::size_t constant_count, std::uint64_t* created_here) {
+                                        std::size_t constant_count, bool based, std::uint64_t* created_here) {
   ++requested;
   const kernels::Kernel& kernel = of.kernel();
   if (!of.is_library()) return get_user(kernel, created_here);
@@ -178,7 +179,7 @@ Result<Pipelines::Bound> Pipelines::get(kernels::Ref of, kernels::AccessMode acc
     }
   }
 
-  const PipelineKey key{static_cast<kernels::Id>(of.index()), access, {constants, constants + constant_count}};
+  const PipelineKey key{static_cast<kernels::Id>(of.index()), access, {constants, constants + constant_count}, based};
   std::shared_ptr<Entry> entry;
   {
     std::lock_guard lock(mutex_);

@@ -41,6 +41,7 @@ struct PipelineKey {
   kernels::Id kernel;
   kernels::AccessMode access;
   std::vector<std::uint32_t> constants;  // in the order of Kernel::constants
+  bool based = false;
 
   friend auto operator<=>(const PipelineKey&, const PipelineKey&) = default;
 };
@@ -69,9 +70,10 @@ class Pipelines {
     VkDescriptorSetLayout set_layout;
     std::uint64_t spirv_bytes;
   };
-  /// `created`, if given, is increased when this call was the one to create the pipeline.
+  /// `based`: also for vkCmdDispatchBase, of kernels of the library. `created`, if given, is increased when this call
+  /// was the one to create the pipeline.
   Result<Bound> get(kernels::Ref kernel, kernels::AccessMode access, const std::uint32_t* constants,
-                    std::size_t constant_count, std::uint64_t* created = nullptr);
+                    std::size_t constant_count, bool based = false, std::uint64_t* created = nullptr);
 
   /// The driver's cache, to be saved.
   Result<std::vector<std::uint8_t>> cache_data() const;

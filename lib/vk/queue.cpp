@@ -86,7 +86,8 @@ Error Queue::check_semaphores(const Dependencies& dependencies) const {
   return {};
 }
 
-Result<std::uint64_t> Queue::submit(Span<const VkCommandBuffer> parts, const Dependencies& dependencies) {
+Result<std::uint64_t> Queue::submit(Span<const VkCommandBuffer> parts, const Dependencies& dependencies,
+                                    const std::shared_ptr<RunTimer>& timer) {
   if (Error e = context_.usable()) return e;
   if (mine()) {
     return Error(Errc::invalid_argument,
@@ -140,16 +141,43 @@ Result<std::uint64_t> Queue::submit(Span<const VkCommandBuffer> parts, const Dep
     info.signalSemaphoreCount = signals;
     info.pSignalSemaphores = last ? signals_.data() : &signals_.back();
   }
+  const bool timed = timer && dependencies.empty() && timed_value_ == 0 && reached(last_value_);
+  const Clock::time_point since = timed ? Clock::now() : Clock::time_point();
   const VkResult result =
       context_.vk().vkQueueSubmit(queue_, static_cast<std::uint32_t>(count), infos_.data(), VK_NULL_HANDLE);
   if (Error e = context_.check(result, "vkQueueSubmit")) return e;
   last_value_ += count;
   submits += parts.size();
+  if (timed) {
+    const std::lock_guard timing(timed_mutex_);
+    timed_ = {timer, last_value_, since};
+    timed_value_ = last_value_.load();
+  }
   return last_value_.load();
 }
 
+void Queue::stop_timing(std::uint64_t reached, Clock::time_point waited_since) const noexcept {
+  const Clock::time_point now = Clock::now();
+  Timed done;
+  {
+    const std::lock_guard lock(timed_mutex_);
+    if (timed_value_ == 0 || reached < timed_value_) return;
+    std::swap(done, timed_);
+    timed_value_ = 0;
+  }
+  const std::chrono::duration<double> took = now - done.since;
+  // Whoever came late to wait, or waited for more, cannot tell when this was done.
+  const bool late = (now - waited_since) * 2 < now - done.since;
+  done.timer->took(took.count(), late || reached != done.value);
+}
+
 VkResult Queue::await(std::uint64_t value, std::uint64_t nanoseconds) const noexcept {
-  if (value <= reached_) return VK_SUCCESS;
+  const bool timed = timed_value_ != 0 && value >= timed_value_;
+  const Clock::time_point begin = timed ? Clock::now() : Clock::time_point();
+  if (value <= reached_) {
+    if (timed) stop_timing(value, begin);
+    return VK_SUCCESS;
+  }
   const VkSemaphore semaphore = timeline_.get();
   VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
   info.semaphoreCount = 1;
@@ -161,6 +189,7 @@ VkResult Queue::await(std::uint64_t value, std::uint64_t nanoseconds) const noex
   if (result == VK_SUCCESS) {
     raise(reached_, value);
     if (span.on()) context_.trace().saw(value, trace::now());
+    if (timed) stop_timing(value, begin);
     context_.work_done();
   }
   return result;

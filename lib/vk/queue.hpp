@@ -9,9 +9,11 @@
 #include <brontes/vulkan.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace brontes::vk {
@@ -30,6 +32,14 @@ struct Dependencies {
   Span<const vulkan::SemaphoreSignal> signals;
 
   bool empty() const noexcept { return after == 0 && waits.empty() && signals.empty(); }
+};
+
+/// Is told how long a run took.
+class RunTimer {
+ public:
+  virtual ~RunTimer() = default;
+  /// `at_most`: it may have been done earlier, when nobody was waiting for it.
+  virtual void took(double seconds, bool at_most) noexcept = 0;
 };
 
 /// The lock callbacks of whoever owns the queue, both empty or neither.
@@ -56,7 +66,10 @@ class Queue {
 
   /// One vkQueueSubmit for all parts of a run, in order, which begins when what it depends on is done: either all of
   /// them are submitted or none. Without a part it only waits and signals. The value the last part will reach.
-  Result<std::uint64_t> submit(Span<const VkCommandBuffer> parts, const Dependencies& dependencies = {});
+  /// `timer` is told how long it took when that has been waited for, unless the queue has other work before, or
+  /// something else to wait for. One run at a time is timed.
+  Result<std::uint64_t> submit(Span<const VkCommandBuffer> parts, const Dependencies& dependencies = {},
+                               const std::shared_ptr<RunTimer>& timer = nullptr);
 
   /// True when the timeline has reached `value`: what was to raise it so far uses nothing any more. Never blocks. Once
   /// the device is lost, only for what was known before.
@@ -72,7 +85,9 @@ class Queue {
   std::atomic<std::uint64_t> submits{0};
 
  private:
+  using Clock = std::chrono::steady_clock;
   VkResult await(std::uint64_t value, std::uint64_t nanoseconds) const noexcept;
+  void stop_timing(std::uint64_t reached, Clock::time_point waited_since) const noexcept;
   Error check_semaphores(const Dependencies& dependencies) const;
 
   const Context& context_;
@@ -90,6 +105,14 @@ class Queue {
   std::vector<std::uint64_t> values_;  // of the timeline by part, but those of the other semaphores before the last
   std::vector<VkTimelineSemaphoreSubmitInfo> timelines_;
   std::vector<VkSubmitInfo> infos_;
+  struct Timed {
+    std::shared_ptr<RunTimer> timer;
+    std::uint64_t value = 0;
+    Clock::time_point since;
+  };
+  mutable std::mutex timed_mutex_;
+  mutable Timed timed_;
+  mutable std::atomic<std::uint64_t> timed_value_{0};  // that of timed_, or 0
 };
 
 }  // namespace brontes::vk

@@ -47,6 +47,7 @@
   X(vkCmdBindPipeline)              \
   X(vkCmdCopyBuffer)                \
   X(vkCmdDispatch)                  \
+  X(vkCmdDispatchBase)              \
   X(vkCmdFillBuffer)                \
   X(vkCmdPipelineBarrier)           \
   X(vkCmdPushConstants)             \

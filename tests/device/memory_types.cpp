@@ -36,6 +36,12 @@ std::vector<World> incoherent_worlds() {
 
 const std::vector<AccessMode> every_access{AccessMode::storage, AccessMode::texel, AccessMode::pointer};
 
+// Memory that the host can write, but had better not read: a card with a resizable BAR, and an APU.
+std::vector<World> uncached_worlds() {
+  return {{"a resizable BAR", {local, local | visible | coherent, visible | coherent, visible | coherent | cached}},
+          {"an APU", {local | visible | coherent, visible | coherent | cached}}};
+}
+
 // Runs the test on a device of each world, in those of the access modes that it has.
 void in_worlds(const std::vector<World>& worlds, const std::function<void(const Device&)>& test,
                const std::vector<AccessMode>& accesses = {AccessMode::automatic}) {
@@ -56,6 +62,12 @@ void in_worlds(const std::vector<World>& worlds, const std::function<void(const 
   }
 }
 
+std::vector<World> all_worlds() {
+  std::vector<World> worlds = incoherent_worlds();
+  for (World& world : uncached_worlds()) worlds.push_back(std::move(world));
+  return worlds;
+}
+
 std::vector<float> some(std::size_t count, std::uint32_t seed) { return cases::random_values(count, -2, 2, seed); }
 
 // buffer := buffer + 1, on the device.
@@ -68,7 +80,7 @@ void increment(const Device& device, const Buffer& buffer) {
 }  // namespace
 
 TEST_CASE_METHOD(DeviceTest, "writing a part of a buffer keeps what the device wrote beside it", "[memory-types]") {
-  in_worlds(incoherent_worlds(), [](const Device& device) {
+  in_worlds(all_worlds(), [](const Device& device) {
     Buffer buffer = Buffer::from(device, counting(200)).value();
     std::vector<float> expected = counting(200);
     increment(device, buffer);
@@ -86,7 +98,7 @@ TEST_CASE_METHOD(DeviceTest, "writing a part of a buffer keeps what the device w
 }
 
 TEST_CASE_METHOD(DeviceTest, "buffers hold what was written last, whoever wrote it", "[memory-types]") {
-  in_worlds(incoherent_worlds(), [](const Device& device) {
+  in_worlds(all_worlds(), [](const Device& device) {
     std::minstd_rand random(7);
     auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random()) % bound; };
     // Neighbours in one block of memory.
@@ -132,7 +144,7 @@ TEST_CASE_METHOD(DeviceTest, "buffers hold what was written last, whoever wrote 
 }
 
 TEST_CASE_METHOD(DeviceTest, "a program's inputs and results do not disturb each other", "[memory-types]") {
-  in_worlds(incoherent_worlds(), [](const Device& device) {
+  in_worlds(all_worlds(), [](const Device& device) {
     Batch batch(device);
     // Small ones, of which several share an atom; some can be read, some cannot.
     std::vector<Tensor> inputs;
@@ -216,9 +228,79 @@ TEST_CASE_METHOD(DeviceTest, "batches, weights and caches give the same in any m
     options.access = access;
     if (const auto device = Device::open(options)) own[access] = results_of(*device);
   }
-  in_worlds(
-      incoherent_worlds(), [&](const Device& device) { CHECK(results_of(device) == own[device.info().access]); },
-      every_access);
+  auto same = [&](const Device& device) { CHECK(results_of(device) == own[device.info().access]); };
+  in_worlds(incoherent_worlds(), same);
+  // Addresses are written by the host, too.
+  in_worlds({incoherent_worlds().front()}, same, every_access);
+  in_worlds(uncached_worlds(), same);
+}
+
+TEST_CASE_METHOD(DeviceTest, "uploads go straight into uncached memory, and results come back through a cached buffer",
+                 "[memory-types]") {
+  auto check = [](const Device& device) {
+    CHECK_FALSE(device.info().mapped_memory);
+    Batch batch(device);
+    const Tensor y = batch.neg(batch.upload(counting(1000)));
+    const MemoryNeeds needs = batch.predict_memory().value();
+    CHECK(needs.upload_bytes == 0);
+    CHECK(needs.readback_bytes != 0);
+    CHECK(run(batch, y)[999] == -999.0f);
+    CHECK(batch.stats().copy_commands == 1);
+    CHECK(batch.stats().transfers_up == 1);
+    CHECK(batch.stats().submits == 1);
+    // Nothing is submitted to fill a buffer or a weight, and one copy to read it.
+    const std::uint64_t before = device.stats().submits;
+    Buffer buffer = Buffer::from(device, counting(5000)).value();
+    REQUIRE_OK(buffer.write(std::vector<float>{-1, -2}, 7));
+    const Weight weight = Weight::from(device, some(9 * 64, 4), 9, 64, DType::q4_0).value();
+    CHECK(device.stats().submits == before);
+    std::vector<float> expected = counting(5000);
+    expected[7] = -1;
+    expected[8] = -2;
+    CHECK(buffer.read().value() == expected);
+    CHECK(device.stats().submits == before + 1);
+  };
+  in_worlds(uncached_worlds(), check);
+  DeviceOptions options = checked_options();
+  options.simulate.uncached_memory = true;
+  check(open_device(options));
+}
+
+TEST_CASE_METHOD(DeviceTest, "memory that the host cannot see is reached through staging", "[memory-types]") {
+  in_worlds({{"a card", {local, visible | coherent, visible | coherent | cached}}}, [](const Device& device) {
+    Batch batch(device);
+    const Tensor y = batch.neg(batch.upload(counting(1000)));
+    CHECK(run(batch, y)[999] == -999.0f);
+    CHECK(batch.stats().copy_commands == 2);
+  });
+}
+
+TEST_CASE_METHOD(DeviceTest, "two pieces of a staged transfer are in flight at once", "[memory-types]") {
+  (void)shared_device();
+  const Spy spy;
+  DeviceOptions options = checked_options();
+  options.simulate.staged_memory = true;
+  const Device device = open_device(options);
+  const std::vector<float> data = counting((std::size_t{9} << 20) + 5);  // 36 MiB: five pieces
+  Buffer buffer = Buffer::create(device, {data.size()}).value();
+  // The order of submits and waits.
+  auto order = [&] {
+    std::string text;
+    for (std::uint64_t i = 0; i < spy.fallible_calls(); ++i) {
+      const std::string call = spy.traced(i);
+      if (call == "vkQueueSubmit") text += 's';
+      if (call == "vkWaitSemaphores") text += 'w';
+    }
+    return text;
+  };
+  spy.reset();
+  REQUIRE_OK(buffer.write(data));
+  // One by one they would be "swswsw...". How many more waits there are is a matter of time.
+  CHECK(order().substr(0, 2) == "ss");
+  CHECK(device.stats().submits >= 5);
+  spy.reset();
+  CHECK(buffer.read().value() == data);
+  CHECK(order().substr(0, 2) == "ss");
 }
 
 TEST_CASE_METHOD(DeviceTest, "host memory is imported as coherent memory or not at all", "[memory-types]") {

@@ -93,6 +93,7 @@ constexpr VkResult device[] = {VK_ERROR_OUT_OF_HOST_MEMORY,
   X(vkCmdBindPipeline)                        \
   X(vkCmdCopyBuffer)                          \
   X(vkCmdDispatch)                            \
+  X(vkCmdDispatchBase)                        \
   X(vkCmdFillBuffer)                          \
   X(vkCmdPipelineBarrier)                     \
   X(vkCmdPushConstants)                       \

@@ -11,8 +11,9 @@
 namespace brontes::test {
 namespace {
 
-// What nobody has written yet: on the host, a stale line of the cache.
+// What nobody has written yet: on the host, a stale line of the cache. A word of it stands for no data of a test.
 constexpr auto stale = std::byte{0xA5};
+constexpr std::uint32_t stale_word = 0xA5A5A5A5;
 
 // A block that the library has mapped. `host` is what it sees.
 //
@@ -24,7 +25,6 @@ struct Block {
   VkDeviceSize bytes = 0;
   std::byte* device = nullptr;
   std::vector<std::byte> host;
-  std::vector<std::byte> sent;  // not cached: the host's copy as it was sent last
 
   bool coherent() const { return (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0; }
   bool cached() const { return (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0; }
@@ -150,20 +150,21 @@ VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice device, VkDeviceMemory memory, VkDev
   if (result != VK_SUCCESS) return result;
   block.device = static_cast<std::byte*>(whole);
   block.host.assign(block.bytes, stale);
-  if (block.coherent()) block.sent = block.host;
   *data = block.host.data() + offset;
   return result;
 }
 
-// Under the lock.
+// Under the lock. What was sent is stale again: a later write of the same is seen, and a read is not served.
 void send(Block& block) {
-  if (block.sent.empty()) return;
-  for (std::size_t i = 0; i < block.host.size(); i += 4096) {
-    const std::size_t end = std::min(i + 4096, block.host.size());
-    if (std::memcmp(&block.host[i], &block.sent[i], end - i) == 0) continue;
-    for (std::size_t k = i; k < end; ++k) {
-      if (block.host[k] == block.sent[k]) continue;
-      block.device[k] = block.sent[k] = block.host[k];
+  if (!block.coherent()) return;
+  static const std::vector<std::byte> untouched(std::size_t{64} << 10, stale);
+  for (std::size_t page = 0; page < block.host.size(); page += untouched.size()) {
+    const std::size_t end = std::min(page + untouched.size(), block.host.size());
+    if (std::memcmp(&block.host[page], untouched.data(), end - page) == 0) continue;
+    for (std::size_t i = page; i + sizeof stale_word <= end; i += sizeof stale_word) {
+      if (std::memcmp(&block.host[i], &stale_word, sizeof stale_word) == 0) continue;
+      std::memcpy(block.device + i, &block.host[i], sizeof stale_word);
+      std::memcpy(&block.host[i], &stale_word, sizeof stale_word);
     }
   }
 }
@@ -174,7 +175,6 @@ VKAPI_ATTR void VKAPI_CALL unmap(VkDevice device, VkDeviceMemory memory) {
     if (const auto found = blocks.find(memory); found != blocks.end()) {
       send(found->second);
       found->second.host.clear();
-      found->second.sent.clear();
     }
   }
   real_vkUnmapMemory.load()(device, memory);

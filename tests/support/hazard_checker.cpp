@@ -282,30 +282,49 @@ class Checker {
     }
   }
 
-  // One after another they are all dispatches; none is past the budget but those that cannot be cut.
+  // One after another they are all rows of all dispatches; none is past its bounds but those that cannot be cut.
   void check_submits() {
+    const auto budget = static_cast<double>(options_.work_per_submit);
     std::uint32_t at = 0;
+    std::uint32_t row = 0;
     for (const plan::DispatchRange& r : plan_.submits) {
-      if (r.begin != at || r.end < r.begin || r.end > plan_.dispatches.size()) {
-        object(Rule::malformed, "a submit of [" + std::to_string(r.begin) + ", " + std::to_string(r.end) + ")");
+      const bool empty = r.begin == r.end;
+      if (r.begin != at || r.begin_row != row || r.end < r.begin || r.end > plan_.dispatches.size() ||
+          (empty && !plan_.dispatches.empty())) {
+        object(Rule::malformed, "a submit of [" + std::to_string(r.begin) + ", " + std::to_string(r.end) +
+                                    "), from row " + std::to_string(r.begin_row) + " to " + std::to_string(r.end_row));
         return;
       }
-      at = r.end;
-      if (r.begin == r.end && !plan_.dispatches.empty()) object(Rule::malformed, "a submit of nothing");
-      std::uint64_t work = 0;
-      std::uint32_t working = 0;
+      // What it is to hold, as parts of what it may, and how much of that could go elsewhere.
+      double share = 0;
+      std::uint64_t rows_that_count = 0;
+      bool cut = true;
       for (std::uint32_t i = r.begin; i < r.end; ++i) {
-        work += plan_.dispatches[i].work;
-        working += plan_.dispatches[i].work != 0;
+        const Dispatch& d = plan_.dispatches[i];
+        const std::uint32_t begin = i == r.begin ? r.begin_row : 0;
+        const std::uint32_t end = i + 1 == r.end && r.end_row != 0 ? r.end_row : d.groups[1];
+        const bool whole = begin == 0 && end == d.groups[1];
+        if (begin >= end || end > d.groups[1] || (!whole && (!d.in_parts || !d.folded || d.groups[2] != 1))) {
+          object(Rule::malformed, "rows " + std::to_string(begin) + " to " + std::to_string(end) + " of #" +
+                                      std::to_string(i) + " in one submit");
+          return;
+        }
+        const double all = budget == 0 ? 0 : static_cast<double>(d.work) / budget;
+        share += all * (end - begin) / d.groups[1];
+        if (all <= 0) continue;
+        rows_that_count += d.in_parts ? end - begin : 1;
+        // There is but one workgroup, or as little as can be of several.
+        cut = cut && (!d.folded || d.groups[2] != 1 || (d.groups[0] == 1 && d.groups[1] == 1) || d.in_parts);
       }
-      if (options_.work_per_submit != 0 && work > options_.work_per_submit && working > 1) {
-        object(Rule::malformed, "a submit of " + std::to_string(work) + ", past the budget of " +
-                                    std::to_string(options_.work_per_submit));
+      if (share > 1 + 1e-9 && (rows_that_count > 1 || !cut)) {
+        object(Rule::malformed, "a submit of " + std::to_string(share) + " times what it may hold");
       }
+      row = r.end_row;
+      at = row == 0 ? r.end : r.end - 1;
     }
-    if (at != plan_.dispatches.size()) object(Rule::malformed, "dispatches that are never submitted");
-    if (plan_.submits.size() != 1 && options_.work_per_submit == 0) {
-      object(Rule::malformed, std::to_string(plan_.submits.size()) + " submits without a budget");
+    if (at != plan_.dispatches.size() || row != 0) object(Rule::malformed, "dispatches that are never submitted");
+    if (plan_.submits.size() != 1 && options_.work_per_submit == 0 && options_.seconds_per_submit == 0) {
+      object(Rule::malformed, std::to_string(plan_.submits.size()) + " submits without a bound");
     }
   }
 

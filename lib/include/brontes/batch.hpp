@@ -34,9 +34,19 @@ struct BatchOptions {
   bool fuse = true;
   /// Temporaries share memory.
   bool reuse_memory = true;
-  /// Splits a run into several command buffers, in order, so that none does more than about this many
-  /// multiply-adds or elements. For drivers that kill long jobs. They go to the queue in one vkQueueSubmit, so that
-  /// all of them run or none does. 0: one command buffer.
+  /// A run that is estimated to take longer than this many milliseconds on the device goes to the queue in several
+  /// command buffers, in order, so that no watchdog of a driver ends it. A single long op is split too, between rows of
+  /// its workgroups; only one workgroup, or a kernel of your own, stays whole. Results have the same bits. The parts go
+  /// in one vkQueueSubmit, so that all of them run or none does.
+  ///
+  /// The estimate begins with what a slow GPU does, and gets better with every longer run that is waited for. A Program
+  /// is split as it seems right when it is compiled. vulkan::record() cannot split.
+  ///
+  /// 0: 250 on GPUs, and no bound with CPU drivers, which have no watchdog.
+  std::uint32_t milliseconds_per_submit = 0;
+  /// For milliseconds_per_submit: one command buffer, however long it takes.
+  static constexpr std::uint32_t unlimited = ~std::uint32_t{0};
+  /// The same by count: no command buffer has more than this many multiply-adds or elements. 0: no such bound.
   std::uint64_t work_per_submit = 0;
   /// Forces one kernel for every matmul that does not choose its own.
   MatmulKernel matmul = MatmulKernel::automatic;

@@ -246,8 +246,8 @@ typedef struct brontes_simulated_limits {
   int32_t no_timestamps;          /**< the queue has no timestamps: nothing can be profiled */
   /** The subgroup size is neither fixed nor can pipelines require one. */
   int32_t no_subgroup_size_control;
-  uint32_t vendor_id; /**< kernels are chosen as for this vendor's devices */
-  uint32_t reserved;  /**< 0 */
+  uint32_t vendor_id;      /**< kernels are chosen as for this vendor's devices */
+  int32_t uncached_memory; /**< the host writes device memory directly, and reads it through staging */
 } brontes_simulated_limits;
 
 typedef struct brontes_device_options {
@@ -590,10 +590,17 @@ typedef struct brontes_batch_options {
   int32_t keep_marked_only;     /**< only what is marked with brontes_keep() can be read */
   int32_t no_fuse;              /**< every op is a dispatch of its own */
   int32_t no_memory_reuse;      /**< temporaries do not share memory */
-  uint64_t work_per_submit;     /**< splits a run into command buffers of about this many multiply-adds or elements */
+  uint64_t work_per_submit;     /**< splits a run into command buffers of at most this many multiply-adds or elements */
   brontes_matmul_kernel matmul; /**< forces one kernel for every product that does not choose its own */
   int32_t batch_invariant;      /**< row i of a product has the same bits whatever the number of rows */
+  /** Splits a run into command buffers, so that none is estimated to take longer than this on the device. 0: 250 on
+   *  GPUs, and no bound with CPU drivers, which have no watchdog. BRONTES_UNLIMITED: one command buffer. */
+  uint32_t milliseconds_per_submit;
+  uint32_t reserved; /**< 0 */
 } brontes_batch_options;
+
+/** For brontes_batch_options::milliseconds_per_submit. */
+#define BRONTES_UNLIMITED UINT32_MAX
 
 /** What a batch recorded and what it cost. Counts are exact. */
 typedef struct brontes_batch_stats {

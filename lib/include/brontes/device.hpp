@@ -53,6 +53,7 @@ struct SimulatedLimits {
   bool staged_memory = false;               ///< no mapped device memory: everything goes through staging
   bool no_timestamps = false;               ///< the queue has no timestamps: nothing can be profiled
   std::uint32_t vendor_id = 0;              ///< kernels are chosen as for this vendor's devices
+  bool uncached_memory = false;             ///< the host writes device memory directly, and reads it through staging
 };
 
 /// How kernels access memory. Affects speed only, never results.
@@ -140,8 +141,8 @@ struct DeviceStats {
   std::uint64_t allocations = 0;          ///< device memory blocks allocated so far
   std::uint64_t live_buffers = 0;         ///< VkBuffer objects alive now, except small ones the Device keeps for itself
   std::uint64_t live_bytes = 0;           ///< their bytes
-  /// What every run of a batch, program, one-shot op or MatmulCache has cost, added up: the difference of two stats() is
-  /// what happened in between. The arena counts once per run, though a program keeps it. Recording is not counted
+  /// What every run of a batch, program, one-shot op or MatmulCache has cost, added up: the difference of two stats()
+  /// is what happened in between. The arena counts once per run, though a program keeps it. Recording is not counted
   /// (`operations`, `values`, `dropped_operations`, `fused_operations`), nor is what happens once and not per run
   /// (`pipelines_created`, `allocations`), which are above; runs in a command buffer of the caller's are not seen.
   BatchStats runs;

@@ -122,8 +122,8 @@ class BRONTES_API Program {
 
   /// Runs the program once, one dispatch at a time, and computes what each must give once more on the host, in double
   /// precision and from the operands that it had on the device. Says which is the first that is off by more than the
-  /// tolerance of its ops (docs/architecture.md). It is a run like any other: store() is applied, but if it fails in the
-  /// middle, what came before has run. Much slower than run(): minutes for products that take the device a second.
+  /// tolerance of its ops (docs/architecture.md). It is a run like any other: store() is applied, but if it fails in
+  /// the middle, what came before has run. Much slower than run(): minutes for products that take the device a second.
   /// Errc::invalid_argument when options.every is 0; else as run().
   Result<ShadowReport> shadow_check(const ShadowOptions& options = {});
 

@@ -12,10 +12,10 @@ struct BatchStats {
   std::uint64_t values = 0;                     ///< tensors: uploads, imports and results
   std::uint64_t dropped_operations = 0;         ///< ops that did not run because nothing could read them
   std::uint64_t fused_operations = 0;           ///< ops that ran inside the dispatch of another
-  std::uint64_t dispatches = 0;                 ///< vkCmdDispatch
+  std::uint64_t dispatches = 0;                 ///< vkCmdDispatch, and vkCmdDispatchBase for parts of a long one
   std::uint64_t barriers = 0;                   ///< barriers between dependent dispatches
   std::uint64_t boundary_barriers = 0;          ///< barriers towards earlier work, transfers and the host
-  std::uint64_t submits = 0;                    ///< command buffers submitted: one per run, more with work_per_submit
+  std::uint64_t submits = 0;                    ///< command buffers submitted: one per run, more where it is split
   std::uint64_t transfers_up = 0;               ///< host to device: one for all uploads of an execute()
   std::uint64_t transfers_down = 0;             ///< device to host: one for all readable results
   std::uint64_t bytes_up = 0;                   ///< bytes of uploaded elements
@@ -33,7 +33,7 @@ struct BatchStats {
 /// Device memory that a batch takes to run, besides the buffers it imports.
 struct MemoryNeeds {
   std::uint64_t device_bytes = 0;    ///< uploads, results and temporaries (BatchStats::arena_bytes)
-  std::uint64_t upload_bytes = 0;    ///< staging towards the device; 0 where device memory is mapped
+  std::uint64_t upload_bytes = 0;    ///< staging towards the device; 0 where the host writes device memory directly
   std::uint64_t readback_bytes = 0;  ///< staging towards the host; 0 where device memory is mapped
   std::uint64_t buffers = 0;         ///< in so many pieces
   /// With AccessMode::pointer the Device keeps tables of addresses. Programs use them in turn: this much or less is

@@ -293,7 +293,8 @@ struct RecordOptions {
 ///
 /// **Barriers.** The run begins with a memory barrier from `before_*` to COMPUTE_SHADER and TRANSFER, and ends with one
 /// from these to `after_*` and the host. In between it is what submit() would run, in one piece whatever
-/// work_per_submit says. It leaves another compute pipeline, descriptor set 0 and push constants bound.
+/// milliseconds_per_submit and work_per_submit say: keep long runs out of command buffers of your own, or make several
+/// programs of them. It leaves another compute pipeline, descriptor set 0 and push constants bound.
 ///
 /// **Lifetime.** The command buffer uses the program's memory, descriptors and imported buffers. Until it is done for
 /// good keep the Program, and do not rebind() it: either makes the command buffer invalid. Brontes does not know when
