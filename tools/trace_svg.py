@@ -64,7 +64,8 @@ def draw(trace, run):
         at = LEFT + (WIDTH - LEFT - 10) * step / 4
         yield f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{TOP - 8}" y2="{height - 24}"/>\n'
         anchor = "end" if step == 4 else "middle"
-        yield f'<text x="{at:.1f}" y="{TOP - 14}" text-anchor="{anchor}">{(end - begin) * step / 4 / 1000:.2f} ms</text>\n'
+        time = (end - begin) * step / 4 / 1000
+        yield f'<text x="{at:.1f}" y="{TOP - 14}" text-anchor="{anchor}">{time:.2f} ms</text>\n'
     top = TOP
     for (pid, tid), track in tracks.items():
         tall = track["depth"] * ROW
@@ -90,7 +91,8 @@ def draw(trace, run):
         yield f'<rect x="{x}" y="{height - 18}" width="10" height="10" fill="{colour}"/>\n'
         yield f'<text x="{x + 14}" y="{height - 9}">{category}</text>\n'
         x += 30 + 7 * len(category)
-    yield f'<desc>{html.escape(processes.get(2, ""))}; clock: {html.escape(trace["otherData"]["clock"])}</desc>\n</svg>\n'
+    clock = html.escape(trace["otherData"]["clock"])
+    yield f'<desc>{html.escape(processes.get(2, ""))}; clock: {clock}</desc>\n</svg>\n'
 
 
 def main():

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the commands of docs/profiling.md, in their order and on the files of examples/, and checks what it says they show.
+"""Runs the commands of docs/profiling.md, in their order and on the files of examples/, and checks what they show.
 
 Usage: check_guide.py BRONTES GUIDE
 
-Commands are the lines of ```sh blocks that begin with "brontes". A ```text block behind one is what it printed: the first
-word of each line must be among what it prints now. Numbers may differ.
+Commands are the lines of ```sh blocks that begin with "brontes". A ```text block behind one is what it printed: the
+first word of each line must be among what it prints now. Numbers may differ.
 """
+import json
 import os
 import pathlib
 import re
@@ -15,7 +16,6 @@ import sys
 import tempfile
 
 import check_trace
-import json
 
 
 def main():
