@@ -39,7 +39,7 @@ def table(reports):
     spilling = sum(1 for r in reports.values() for p in r["pipelines"] if p["spills"] or p["scratch_bytes"])
     lines.append("")
     lines.append(f"{len(names)} pipelines, {spilling} of {sum(len(r['pipelines']) for r in reports.values())} spill. "
-                 f"{next(iter(reports.values()))['driver']}.")
+                 f"{re.sub('.*(?=Mesa)', '', next(iter(reports.values()))['driver'])}.")
     return "\n".join(lines)
 
 
