@@ -53,6 +53,7 @@ void in_worlds(const std::vector<World>& worlds, const std::function<void(const 
       DeviceOptions options = checked_options();
       options.access = access;
       options.simulate.staged_memory = world.staged;
+      options.memory_cap = std::uint64_t{16} << 20;  // small blocks, which the model compares with every submit
       const Result<Device> device = Device::open(options);
       if (!device && device.error().code == Errc::unsupported && access == AccessMode::pointer) continue;
       REQUIRE_OK(device.error());

@@ -89,7 +89,7 @@ TEST_CASE("split: no submit of a random graph takes longer than its bound", "[pl
     }
     several += made->submits.size() > 1;
   }
-  CHECK(several > test::graph_count(1500) / 2);
+  CHECK(several > test::graph_count(1500) / 3);
   CHECK(within > test::graph_count(1500) / 4);
 }
 
