@@ -157,24 +157,22 @@ BatchOptions with_milliseconds(std::uint32_t milliseconds) {
 }  // namespace
 
 TEST_CASE_METHOD(DeviceTest, "a run that is estimated to take long is split, with the same bits", "[budget]") {
-  // A fresh device knows nothing of its speed: 2^27 multiply-adds take 27 ms by its guess.
-  const std::vector<float> a = cases::random_values(512 * 512, -1, 1, 1);
-  auto product = [&](Batch& batch) {
-    const Tensor x = batch.upload(a, {512, 512});
-    return batch.keep(batch.softmax(batch.matmul(x, x)));
+  // A fresh device knows nothing of its speed: both ops take some 4 ms by its guess.
+  const std::vector<float> a = cases::random_values(2048 * 1024, -1, 1, 1);
+  auto record = [&](Batch& batch) {
+    return batch.softmax(batch.keep(batch.offset(batch.upload(a, {2048, 1024}), 1.0f)));
   };
   const Device device = open_device();
   Batch whole(device, with_milliseconds(BatchOptions::unlimited));
-  const std::vector<float> expected = run(whole, product(whole));
+  const std::vector<float> expected = run(whole, record(whole));
   CHECK(whole.stats().submits == 1);
-  Batch parts(device, with_milliseconds(2));
-  const Tensor y = product(parts);
+  Batch parts(device, with_milliseconds(1));
+  const Tensor y = record(parts);
   const std::string text = parts.dump().value();
   CHECK(contains(text, "from row"));
   CHECK(run(parts, y) == expected);
   CHECK(parts.stats().submits > 5);
   CHECK(parts.stats().dispatches > whole.stats().dispatches);
-  CHECK(parts.stats().barriers + parts.stats().submits >= whole.stats().barriers + 1);
   // Short runs stay whole under the same bound.
   Batch small(device, with_milliseconds(250));
   (void)run(small, small.neg(small.upload(counting(10000))));
@@ -198,18 +196,19 @@ TEST_CASE_METHOD(DeviceTest, "CPU drivers have no watchdog, and no bound unless 
 
 TEST_CASE_METHOD(DeviceTest, "the estimate gets better as runs are waited for", "[budget]") {
   const Device device = open_device();
-  // 6.5 ms by the guess of a fresh device, which no real one happens to match.
+  // 1.8 ms by the guess of a fresh device, which no CPU driver keeps to.
   auto submits = [&] {
     Batch batch(device, with_milliseconds(1));
-    const Tensor x = batch.upload(cases::random_values(320 * 320, -1, 1, 1), {320, 320});
-    (void)batch.matmul(x, x);
+    const Tensor x = batch.upload(cases::random_values(256 * 256, -1, 1, 1), {256, 256});
+    const Tensor y = batch.upload(cases::random_values(256 * 128, -1, 1, 2), {256, 128});
+    (void)batch.matmul(x, y);
     REQUIRE_OK(batch.execute());
     return batch.stats().submits;
   };
   const std::uint64_t first = submits();
-  CHECK(first > 6);
+  CHECK(first > 1);
   std::uint64_t last = first;
-  for (int i = 0; i < 5; ++i) last = submits();
+  for (int i = 0; i < 3; ++i) last = submits();
   CHECK(last != first);
 }
 

@@ -34,8 +34,6 @@ std::vector<World> incoherent_worlds() {
           {"cached or coherent", {local, local | visible | coherent, local | visible | cached}}};
 }
 
-const std::vector<AccessMode> every_access{AccessMode::storage, AccessMode::texel, AccessMode::pointer};
-
 // Memory that the host can write, but had better not read: a card with a resizable BAR, and an APU.
 std::vector<World> uncached_worlds() {
   return {{"a resizable BAR", {local, local | visible | coherent, visible | coherent, visible | coherent | cached}},
@@ -191,8 +189,12 @@ namespace {
 // What a device gives, by every way that data takes to it and back.
 std::vector<std::vector<float>> results_of(const Device& device) {
   std::vector<std::vector<float>> all;
+  BatchOptions options;
+  options.matmul = MatmulKernel::naive;  // the quickest to compile
+  MatmulCacheOptions cache_options;
+  cache_options.kernel = MatmulKernel::naive;
   // Incremental, with an arena that is used again.
-  Batch batch(device);
+  Batch batch(device, options);
   for (int round = 0; round < 3; ++round) {
     const Tensor x = batch.upload(some(33 * 7, 1), {33, 7});
     const Tensor y = batch.keep(batch.linear(x, batch.upload(some(5 * 7, 2), {5, 7})));
@@ -203,12 +205,12 @@ std::vector<std::vector<float>> results_of(const Device& device) {
     all.push_back(read(batch, y));
     batch.reset();
   }
-  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0}) {
+  for (const DType type : {DType::f32, DType::bf16, DType::q4_0}) {
     const Weight weight = Weight::from(device, some(9 * 64, 4), 9, 64, type).value();
-    Batch product(device);
+    Batch product(device, options);
     const Tensor x = product.upload(some(3 * 64, 5), {3, 64});
     all.push_back(run(product, product.linear(x, product.import_weight(weight))));
-    MatmulCache cache(device);
+    MatmulCache cache(device, cache_options);
     REQUIRE_OK(cache.upload_weight("w", some(9 * 64, 4), 9, 64, type));
     for (const std::uint64_t m : {1u, 4u, 2u, 1u}) {
       all.emplace_back(m * 9);
@@ -224,15 +226,15 @@ std::vector<std::vector<float>> results_of(const Device& device) {
 
 TEST_CASE_METHOD(DeviceTest, "batches, weights and caches give the same in any memory", "[memory-types]") {
   std::map<AccessMode, std::vector<std::vector<float>>> own;
-  for (AccessMode access : every_access) {
+  for (AccessMode access : {AccessMode::automatic, AccessMode::pointer}) {
     DeviceOptions options = checked_options();
     options.access = access;
-    if (const auto device = Device::open(options)) own[access] = results_of(*device);
+    if (const auto device = Device::open(options)) own[device->info().access] = results_of(*device);
   }
   auto same = [&](const Device& device) { CHECK(results_of(device) == own[device.info().access]); };
   in_worlds(incoherent_worlds(), same);
   // Addresses are written by the host, too.
-  in_worlds({incoherent_worlds().front()}, same, every_access);
+  in_worlds({incoherent_worlds().front()}, same, {AccessMode::pointer});
   in_worlds(uncached_worlds(), same);
 }
 
