@@ -111,7 +111,7 @@ class ShadowCheck {
     if (type == DType::f32) {
       float x = 0;
       std::memcpy(&x, &word, sizeof(x));
-      return double{x};
+      return static_cast<double>(x);
     }
     std::int32_t x = 0;
     std::memcpy(&x, &word, sizeof(x));

@@ -367,7 +367,7 @@ reference::Expected expected(const record::Graph& graph, const record::Node& nod
   const Shape a = single ? Shape(op.m, op.k) : graph.value(operands[0]).shape;
   const Shape flat = op.layout == Layout::nk ? Shape(op.n, op.k) : Shape(op.k, op.n);
   reference::Expected y = reference::matmul(inputs[0], a, inputs[1], single ? flat : graph.value(operands[1]).shape,
-                                            op.layout, double{op.alpha});
+                                            op.layout, static_cast<double>(op.alpha));
   for (double& allowed : y.allowed) allowed *= reference::matmul_bound(op.k, false);
   return y;
 }

@@ -65,8 +65,8 @@ reference::Expected expected(const record::Graph& graph, const record::Node& nod
                              Span<const reference::Values> inputs) {
   const reference::Values none;
   return reference::norm(inputs[0], graph.value(node.output).shape, inputs.size() > 1 ? inputs[1] : none,
-                         inputs.size() > 2 ? inputs[2] : none, double{node.attributes.as<NormAttributes>().epsilon},
-                         rms);
+                         inputs.size() > 2 ? inputs[2] : none,
+                         static_cast<double>(node.attributes.as<NormAttributes>().epsilon), rms);
 }
 
 template <bool rms>

@@ -16,7 +16,7 @@ using record::ValueId;
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double smallest_normal = std::numeric_limits<float>::min();
+constexpr auto smallest_normal = static_cast<double>(std::numeric_limits<float>::min());
 
 // An element that may be off by so much.
 struct Inexact {
@@ -32,7 +32,9 @@ double spread_of(const Inexact& x) {
 // One element: the tolerance of the op, and what the errors of its operands make of it. The corners of the box that
 // these span show how far that is: formulas are monotonic over so small a box, or jump.
 Inexact apply(const reference::Elementwise& op, const std::array<Inexact, 3>& x, float p, float q) {
-  auto formula = [&](double a, double b, double c) { return op.formula(a, b, c, double{p}, double{q}); };
+  auto formula = [&](double a, double b, double c) {
+    return op.formula(a, b, c, static_cast<double>(p), static_cast<double>(q));
+  };
   const double value = formula(x[0].value, x[1].value, x[2].value);
   double off = op.tolerance.absolute + op.tolerance.relative * std::fabs(value);
   const std::array<double, 3> spread{spread_of(x[0]), spread_of(x[1]), spread_of(x[2])};
@@ -80,6 +82,7 @@ class Evaluator::Run {
     if (node.op->elementwise != nullptr) return elementwise(node, operands);
     if (node.op->reference == nullptr) return refuse(node, "has no reference");
     std::vector<Values> values;
+    values.reserve(operands.size());
     for (const Expected& operand : operands) values.push_back(operand.values);
     Expected made = node.op->reference(graph_, node, values);
     if (!operands.empty() && !exact(operands[0])) widen(node, operands[0], values, made);
