@@ -32,9 +32,10 @@ class Blas {
               bool transposed) const;
 
  private:
-  void* library_ = nullptr;
-  void* sgemm_ = nullptr;
-  void* sgemv_ = nullptr;
+  // Not used where there is no OpenBLAS to build with.
+  [[maybe_unused]] void* library_ = nullptr;
+  [[maybe_unused]] void* sgemm_ = nullptr;
+  [[maybe_unused]] void* sgemv_ = nullptr;
   std::string unavailable_;
   std::string core_;
   std::string config_;

@@ -131,8 +131,8 @@ brontes_memory_needs to_c(const MemoryNeeds& needs) noexcept;
 #define BRONTES_RESULT(call, type, ...) ::brontes::capi::write_struct<type>(call, #type, __VA_ARGS__)
 
 // A member that is added must not lie in what was padding: old programs have set their struct_size to include that.
-#define BRONTES_FULL(type, last)                                                                  \
-  static_assert(sizeof(void*) != 8 || sizeof(type) == offsetof(type, last) + sizeof(type{}.last), \
+#define BRONTES_FULL(type, last)                                                                           \
+  static_assert(sizeof(void*) != 8 || sizeof(type) == offsetof(type, last) + sizeof(decltype(type::last)), \
                 #type " ends with padding: add a reserved member")
 BRONTES_FULL(brontes_simulated_limits, uncached_memory);
 BRONTES_FULL(brontes_device_options, memory_cap);

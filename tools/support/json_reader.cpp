@@ -186,7 +186,7 @@ class Reader {
       std::string name = string();
       if (value.find(name) != nullptr) fail("the object has \"" + name + "\" twice");
       expect(':', "behind a name");
-      value.members.emplace_back(std::move(name), this->value(depth + 1));
+      value.members.push_back({std::move(name), this->value(depth + 1)});
     } while (take(','));
     expect('}', "or ',' in an object");
   }

@@ -4,24 +4,29 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tool {
 
 struct JsonValue {
   enum class Kind { null, boolean, number, string, array, object };
+  struct Member;
 
   Kind kind = Kind::null;
   bool boolean = false;
   double number = 0;
   std::string string;
-  std::vector<JsonValue> items;                            // of an array
-  std::vector<std::pair<std::string, JsonValue>> members;  // of an object, in their order
-  std::size_t line = 1;                                    // where it begins
+  std::vector<JsonValue> items;  // of an array
+  std::vector<Member> members;   // of an object, in their order
+  std::size_t line = 1;          // where it begins
 
   /// A member of an object; null if there is none.
   const JsonValue* find(std::string_view name) const;
+};
+
+struct JsonValue::Member {
+  std::string name;
+  JsonValue value;
 };
 
 /// "a string", "an array"
