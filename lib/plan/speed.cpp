@@ -20,13 +20,16 @@ Speed refined(const Speed& speed, const Cost& cost, double seconds, bool at_most
 }
 
 Speed SpeedGauge::speed() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return speed_;
+  return {work_, bytes_};
 }
 
 void SpeedGauge::observe(const Cost& cost, double seconds, bool at_most) noexcept {
-  const std::lock_guard lock(mutex_);
-  speed_ = refined(speed_, cost, seconds, at_most);
+  // One of several that come at once will do.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  const Speed now = refined(speed(), cost, seconds, at_most);
+  work_ = now.work;
+  bytes_ = now.bytes;
 }
 
 }  // namespace brontes::plan

@@ -1,6 +1,7 @@
 // How long work takes on a device: an estimate, which gets better as work is timed.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 
 namespace brontes::plan {
@@ -31,17 +32,18 @@ double estimate(const Cost& cost, const Speed& speed) noexcept;
 /// estimate: by half of what it was off, and by no more than a factor of eight at once.
 Speed refined(const Speed& speed, const Cost& cost, double seconds, bool at_most) noexcept;
 
-/// Thread-safety: any thread.
+/// Thread-safety: any thread; also in a forked process, where a thread that does not exist may have the mutex.
 class SpeedGauge {
  public:
-  explicit SpeedGauge(const Speed& guess) : speed_(guess) {}
+  explicit SpeedGauge(const Speed& guess) : work_(guess.work), bytes_(guess.bytes) {}
 
   Speed speed() const noexcept;
   void observe(const Cost& cost, double seconds, bool at_most) noexcept;
 
  private:
-  mutable std::mutex mutex_;
-  Speed speed_;
+  std::mutex mutex_;  // for changing them
+  std::atomic<double> work_;
+  std::atomic<double> bytes_;
 };
 
 }  // namespace brontes::plan

@@ -160,8 +160,9 @@ void Queue::stop_timing(std::uint64_t reached, Clock::time_point waited_since) c
   const Clock::time_point now = Clock::now();
   Timed done;
   {
-    const std::lock_guard lock(timed_mutex_);
-    if (timed_value_ == 0 || reached < timed_value_) return;
+    // In a forked process a thread that does not exist may have it; elsewhere another wait is just doing this.
+    const std::unique_lock lock(timed_mutex_, std::try_to_lock);
+    if (!lock || timed_value_ == 0 || reached < timed_value_) return;
     std::swap(done, timed_);
     timed_value_ = 0;
   }
