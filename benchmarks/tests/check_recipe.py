@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-document, program = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[2]
+document, program = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), str(pathlib.Path(sys.argv[2]).resolve())
 problems = []
 ELSEWHERE = re.compile(r"^(sudo |apt-get |git |meson )")
 
