@@ -19,9 +19,7 @@ Speed refined(const Speed& speed, const Cost& cost, double seconds, bool at_most
   return {corrected(speed.work, cost.work), corrected(speed.bytes, cost.bytes)};
 }
 
-Speed SpeedGauge::speed() const noexcept {
-  return {work_, bytes_};
-}
+Speed SpeedGauge::speed() const noexcept { return {work_, bytes_}; }
 
 void SpeedGauge::observe(const Cost& cost, double seconds, bool at_most) noexcept {
   // One of several that come at once will do.
