@@ -4,14 +4,11 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-#include "grid.glsl"
 #include "memory.glsl"
 #include "program.glsl"
+#include "vectors.glsl"
 
 layout(local_size_x = 64, local_size_x_id = 0) in;
-layout(constant_id = 0) const uint group_size = 64;
-// vec4s per invocation, 1 to 8. Neighbouring invocations take neighbouring ones.
-layout(constant_id = 1) const uint vectors = 1;
 // The registers that are written to out0 .. out2; 0 for none.
 layout(constant_id = 3) const uint result0 = 4;
 layout(constant_id = 4) const uint result1 = 0;
@@ -24,7 +21,7 @@ layout(constant_id = 32) const uint access3 = 0;
 
 layout(push_constant, std430) uniform ElementwiseStridedParams {
   uint n;
-  uint groups;
+  uint vectors;  // vectors.glsl
   uint view[22];  // per strided input: the offset, the strides, then all extents but the outermost; the last dim first
   float p[4];
   float q[4];
@@ -98,10 +95,5 @@ void run(uint at) {
 }
 
 void main() {
-  uint end = (params.n + 3u) / 4u;
-  uint begin = group_index() * (group_size * vectors) + gl_LocalInvocationID.x;
-  for (uint v = 0u; v < vectors; ++v) {
-    uint at = begin + v * group_size;
-    if (at < end) run(at);
-  }
+  BRONTES_RUN_VECTORS(params.n, params.vectors)
 }

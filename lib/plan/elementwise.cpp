@@ -4,8 +4,8 @@
 #include "record/view.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
+#include <numeric>
 
 namespace brontes::plan {
 namespace {
@@ -36,7 +36,7 @@ constexpr Constant access_ids[] = {access0, access1, access2, access3};
 static_assert(std::size(kernels::ElementwiseStridedParams{}.view) == record::max_access_words &&
               std::size(kernels::ElementwiseStridedParams{}.p) == strided_max_steps);
 // What both kernels have, they have under the same number.
-static_assert(group_size + 0u == kernel::group_size && vectors + 0u == kernel::vectors &&
+static_assert(group_size + 0u == kernel::group_size && lanes + 0u == kernel::lanes &&
               step_count + 0u == kernel::step_count && step0 + 0u == kernel::step0 && step3 + 0u == kernel::step3 &&
               result0 + 0u == kernel::result0 && result2 + 0u == kernel::result2 && in0 + 0u == kernel::in0 &&
               in3 + 0u == kernel::in3 && out0 + 0u == kernel::out0 && out2 + 0u == kernel::out2);
@@ -51,21 +51,22 @@ struct Output {
 struct Cut {
   std::uint32_t group_size;
   std::uint32_t vectors;  // per invocation
-  bool large;
+  std::uint32_t lanes;    // vectors.glsl
 };
 
 Cut cut_of(std::uint64_t count, const Traits& traits) {
   // A GPU has enough invocations for one vector each. On CPU drivers a workgroup has its price: many elements
   // go into large ones with several vectors per invocation, as long as there is one for every core.
-  Cut cut{256, 1, count >= (1u << 16)};
-  if (traits.cpu) cut.group_size = cut.large ? 256 : 64;
-  if (traits.cpu && cut.large) {
-    constexpr std::uint64_t enough_groups = 64;
-    const std::uint64_t most = count / 4 / cut.group_size / enough_groups;
-    cut.vectors =
-        static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(most, 1, elementwise_max_vectors)));
+  Cut cut{std::min(256u, traits.max_group_invocations), 1, 0};
+  if (!traits.cpu) return cut;
+  constexpr std::uint64_t many = 1u << 16, enough_groups = 64;
+  if (count < many) {
+    cut.group_size = std::min(64u, cut.group_size);
+    return cut;
   }
-  cut.group_size = std::min(cut.group_size, traits.max_group_invocations);
+  const std::uint64_t most = count / 4 / cut.group_size / enough_groups;
+  cut.vectors = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(most, 1, elementwise_max_vectors));
+  cut.lanes = std::gcd(real_lanes(traits), cut.group_size);
   return cut;
 }
 
@@ -171,12 +172,12 @@ Error emit(Lowering& to, std::uint32_t group, const ElementwiseProgram& program,
     dispatch.set(result_ids[o], elementwise_max_inputs + outputs[o].step);
   }
   dispatch.set(kernel::group_size, cut.group_size);
-  dispatch.set(kernel::vectors, cut.vectors);
+  dispatch.set(kernel::lanes, cut.lanes);
   dispatch.set(kernel::step_count, program.step_count);
 
   auto finish = [&](auto params) {
     params.n = n;
-    params.groups = groups;
+    params.vectors = cut.vectors;
     set_steps(program, step_ids, dispatch, params);
     dispatch.params(params);
   };

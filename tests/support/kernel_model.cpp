@@ -301,8 +301,13 @@ class Model {
   // With `place` to tell where input i is read for element j, by the constant that says so.
   template <class Params, class Place>
   void run(const Params& params, const std::array<const char*, 4>& accesses, Place place) {
-    const std::uint64_t per_group = std::uint64_t{constant(d_, "group_size")} * constant(d_, "vectors") * 4;
-    check_grid(params.groups, (params.n + per_group - 1) / per_group);
+    const std::uint64_t group_size = constant(d_, "group_size");
+    const std::uint64_t lanes = constant(d_, "lanes");
+    if (lanes != 0 && group_size % lanes != 0) object_("has a workgroup that ends within a run of lanes");
+    const std::uint64_t per_group = group_size * (lanes == 0 ? 1 : params.vectors) * 4;
+    if (per_group == 0) return object_("has workgroups without work");
+    const std::uint64_t needed = (params.n + per_group - 1) / per_group;
+    check_grid(needed, needed);
 
     constexpr const char* inputs[] = {"in0", "in1", "in2", "in3"};
     constexpr const char* results[] = {"result0", "result1", "result2"};

@@ -425,7 +425,14 @@ TEST_CASE("the checker objects to every wrong step of a fused program", "[plan][
   CHECK(
       broken([](Dispatch& d) { d.push[offsetof(kernels::ElementwiseParams, p) + 4] ^= std::byte{1}; }));  // the factor
   CHECK(broken([](Dispatch& d) { d.push[offsetof(kernels::ElementwiseParams, n)] = std::byte{15}; }));
-  CHECK(broken([](Dispatch& d) { d.push[offsetof(kernels::ElementwiseParams, groups)] = std::byte{0}; }));
+  CHECK(broken([](Dispatch& d) {  // a workgroup that is no whole number of lanes
+    d.set(kernels::elementwise::lanes, 7);
+    d.push[offsetof(kernels::ElementwiseParams, vectors)] = std::byte{1};
+  }));
+  CHECK(broken([](Dispatch& d) {
+    d.set(kernels::elementwise::lanes, 8);
+    d.push[offsetof(kernels::ElementwiseParams, vectors)] = std::byte{0};
+  }));
   CHECK(broken([](Dispatch& d) { d.groups[0] = 0; }));
 }
 
