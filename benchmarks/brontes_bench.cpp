@@ -7,6 +7,6 @@ int main(int argc, char** argv) {
   return brontes::bench::main(
       argc, argv,
       {{chain_suite(), dispatch_suite(), raw_suite(), elementwise_suite(), reduce_suite(), rows_suite(), views_suite(),
-        matmul_suite(), matmul_batched_suite(), matmul_cache_suite(), ops_suite(), cold_suite()},
+        matmul_suite(), matmul_batched_suite(), matmul_cache_suite(), ops_suite(), cold_suite(), select_suite()},
        [] { return std::vector<Peer>{blas().describe()}; }});
 }

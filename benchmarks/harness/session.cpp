@@ -152,7 +152,8 @@ std::vector<SelectedGroup> select(const std::vector<Suite>& suites, const Select
   std::vector<SelectedGroup> selected;
   for (const Suite& suite : suites) {
     const auto& names = selection.suites;
-    if (!names.empty() && std::find(names.begin(), names.end(), suite.name) == names.end()) continue;
+    const bool named = std::find(names.begin(), names.end(), suite.name) != names.end();
+    if (names.empty() ? suite.on_request : !named) continue;
     for (const Group& group : suite.groups) {
       if (selection.quick && !group.quick) continue;
       std::vector<bool> wanted;

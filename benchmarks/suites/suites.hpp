@@ -16,6 +16,7 @@ Suite ops_suite();
 Suite raw_suite();
 Suite reduce_suite();
 Suite rows_suite();
+Suite select_suite();
 Suite views_suite();
 
 }  // namespace brontes::bench

@@ -90,6 +90,8 @@ struct Group {
 struct Suite {
   std::string name;
   std::vector<Group> groups;
+  /// Runs only if it is named: it is long, and says more of the machine than of a change.
+  bool on_request = false;
 };
 
 /// Another implementation that cases compare with, for the header and the JSON.
