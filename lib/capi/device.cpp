@@ -73,6 +73,7 @@ Error device_options(const char* call, const brontes_device_options* given, Devi
   to.pipeline_cache.save_on_close = options.no_pipeline_cache_save == 0;
   to.tuning.enabled = options.no_tuning == 0;
   to.tuning.path = text_of(options.tuning_path);
+  to.tuning.calibrate = options.no_calibration == 0;
   to.memory_cap = options.memory_cap;
   return simulated(call, options.simulate, to.simulate);
 }

@@ -10,16 +10,19 @@ namespace brontes::engine {
 namespace {
 
 bool needs_addresses(const plan::Access& access) {
-  return access.general == kernels::AccessMode::pointer || access.panels == kernels::AccessMode::pointer;
+  using kernels::AccessMode;
+  return access.general == AccessMode::pointer || access.panels == AccessMode::pointer ||
+         access.elementwise == AccessMode::pointer || access.reductions == AccessMode::pointer;
 }
 
 // What was measured to be fastest, unless something else is asked for.
 Result<plan::Access> tuned_access(const vk::PhysicalDevice& device, const plan::Tuning* tuning, AccessMode wish) {
-  if (wish == AccessMode::automatic && tuning != nullptr && tuning->access_compared &&
-      (device.pointers || !needs_addresses(tuning->access))) {
-    return tuning->access;
-  }
-  return choose_access(device, wish);
+  auto access = choose_access(device, wish);
+  if (!access || wish != AccessMode::automatic || tuning == nullptr || !tuning->access_compared) return access;
+  plan::Access tuned = *access;
+  tuned.general = tuning->access.general;
+  tuned.panels = tuning->access.panels;
+  return device.pointers || !needs_addresses(tuned) ? tuned : access;
 }
 
 // What the user is told of the device is what planning may use.
@@ -69,8 +72,23 @@ Result<std::shared_ptr<Engine>> Engine::adopt(const vulkan::ExternalDevice& exte
 plan::Traits Engine::traits() const noexcept {
   plan::Traits traits = traits_;
   traits.tuning = measurements_.in_use();
+  if (traits.tuning != nullptr && calibrates()) {
+    for (plan::Family family : {plan::Family::elementwise, plan::Family::reductions}) {
+      const auto mode = traits.tuning->calibrated(family);
+      if (mode && has(*mode)) traits.access.set(family, *mode);
+    }
+  }
   traits.speed = gauge_->speed();
   return traits;
+}
+
+bool Engine::calibrates() const noexcept {
+  const DeviceOptions& options = context_->options();
+  return options.access == AccessMode::automatic && options.tuning.enabled;
+}
+
+bool Engine::has(kernels::AccessMode mode) const noexcept {
+  return mode != kernels::AccessMode::pointer || context_->memory().addresses();
 }
 
 double Engine::seconds_per_submit(std::uint32_t milliseconds) const noexcept {

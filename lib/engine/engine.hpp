@@ -27,6 +27,10 @@ class Engine {
 
   /// With the measurements that count now; they live as long as the Engine.
   plan::Traits traits() const noexcept;
+  /// Whether measurements of families other than products count.
+  bool calibrates() const noexcept;
+  /// Whether kernels can reach memory in this way on the device as it was opened.
+  bool has(kernels::AccessMode mode) const noexcept;
   plan::ProgramSet& programs() noexcept { return programs_; }
   /// Learns how fast the device is. Never null.
   const std::shared_ptr<plan::SpeedGauge>& gauge() const noexcept { return gauge_; }

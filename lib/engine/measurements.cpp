@@ -79,6 +79,22 @@ void Measurements::add(plan::Tuning measured) {
   use(std::move(all));
 }
 
+bool Measurements::calibration_due(std::uint64_t bytes, std::uint64_t enough) noexcept {
+  if (bytes == 0) return false;
+  const std::uint64_t before = moved_.fetch_add(bytes, std::memory_order_relaxed);
+  if (before >= enough || before + bytes < enough) return false;
+  const plan::Tuning* known = in_use();
+  return known == nullptr || !known->elementwise;
+}
+
+void Measurements::set_elementwise(kernels::AccessMode fastest) {
+  const std::lock_guard lock(mutex_);
+  plan::Tuning all = all_.empty() ? plan::Tuning() : *all_.back();
+  all.elementwise = fastest;
+  status_.state = TuningState::measured;
+  use(std::move(all));
+}
+
 // With the mutex held.
 void Measurements::use(plan::Tuning tuning) {
   count(tuning, status_);

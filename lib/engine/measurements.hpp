@@ -38,6 +38,10 @@ class Measurements {
   /// What came of comparing one that is in use: from the next plan on it counts as checked, or is gone with all
   /// measurements of the same choice.
   void judge(const plan::TunedMatmul& choice, bool right);
+  /// Adds to what elementwise ops have moved: true, for one caller only, when that comes to `enough` and nobody has
+  /// measured how they reach memory best.
+  bool calibration_due(std::uint64_t bytes, std::uint64_t enough) noexcept;
+  void set_elementwise(kernels::AccessMode fastest);
   /// Held by whoever checks.
   std::mutex& checking() noexcept { return checking_; }
 
@@ -55,6 +59,7 @@ class Measurements {
   /// All there ever were: plans under way may read an older one. The last is in use.
   std::vector<std::unique_ptr<const plan::Tuning>> all_;
   std::atomic<const plan::Tuning*> in_use_{nullptr};
+  std::atomic<std::uint64_t> moved_{0};
   std::set<Choice> checked_;
 };
 

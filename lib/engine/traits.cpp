@@ -36,7 +36,7 @@ plan::Vendor vendor_of(const vk::PhysicalDevice& device, std::uint32_t simulated
 
 Result<plan::Access> choose_access(const vk::PhysicalDevice& device, AccessMode wish) {
   using kernels::AccessMode;
-  auto always = [](AccessMode mode) { return plan::Access{mode, mode}; };
+  const auto always = plan::Access::all;
   switch (wish) {
     case brontes::AccessMode::storage: return always(AccessMode::storage);
     case brontes::AccessMode::texel: return always(AccessMode::texel);
@@ -48,8 +48,12 @@ Result<plan::Access> choose_access(const vk::PhysicalDevice& device, AccessMode 
   }
   if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE) return always(AccessMode::storage);
   if (old_lavapipe(device) || !device.pointers) return always(AccessMode::texel);
-  // By addresses an elementwise op moves 1.8 times as much; with texels the panels of a product go 1.4 times as fast.
-  return plan::Access{AccessMode::pointer, AccessMode::texel};
+  // Which is faster depends on what gathers cost the CPU. On three kinds of them panels and reductions did better with
+  // texels, by 1.4 and by 1.3 to 2.7; products along k with addresses, but for one kind, by up to 1.6. What is
+  // elementwise was up to 1.8 times as fast in either way: tune/calibration.cpp finds out.
+  plan::Access access = always(AccessMode::texel);
+  access.general = access.elementwise = AccessMode::pointer;
+  return access;
 }
 
 plan::Traits traits_of(const vk::PhysicalDevice& device, const SimulatedLimits& simulate) {

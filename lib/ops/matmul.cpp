@@ -72,6 +72,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       if (layout == Layout::nk) {
         namespace kernel = kernels::matmul_subgroup_nk;
         Dispatch d(kernels::Id::matmul_subgroup_nk, group);
+        d.family = Family::products;
         d.set(kernel::group_size, s.subgroup.group_size);
         d.set(kernel::vectorized, s.vectorized);
         d.set(kernel::rows, s.subgroup.rows);
@@ -83,7 +84,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       }
       namespace kernel = kernels::matmul_subgroup_kn;
       Dispatch d(kernels::Id::matmul_subgroup_kn, group);
-      d.panels = true;
+      d.family = Family::panels;
       d.set(kernel::group_size, s.subgroup.group_size);
       d.set(kernel::vectorized, s.vectorized);
       d.set(kernel::rows, s.subgroup.rows);
@@ -97,7 +98,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
     case MatmulKernel::panel: {
       namespace kernel = kernels::matmul_panel;
       Dispatch d(kernels::Id::matmul_panel, group);
-      d.panels = true;
+      d.family = Family::panels;
       d.set(kernel::group_size, s.subgroup.group_size);
       d.set(kernel::rows, s.subgroup.rows);
       d.set(kernel::columns, s.subgroup.columns);
@@ -157,6 +158,7 @@ Error lower_pack(Lowering& to, std::uint32_t group, const Operand& operand, std:
   const kernels::MatmulPackParams params{static_cast<std::uint32_t>(operand.k), count,
                                          static_cast<std::uint32_t>(operand.matrices)};
   Dispatch dispatch(kernels::Id::matmul_pack, group);
+  dispatch.family = Family::products;
   dispatch.set(kernel::group_size, matmul_pack_group_size(to.traits));
   dispatch.set(kernel::b_layout, static_cast<std::uint32_t>(layout));
   dispatch.set(kernel::vectorized, matmul_vectorized(params.k, count));

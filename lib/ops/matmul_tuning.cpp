@@ -13,8 +13,9 @@
 namespace brontes::plan {
 namespace {
 
-constexpr std::uint32_t payload_version = 2;
-constexpr std::size_t payload_header_bytes = 4 + 4 + 8 + 4;
+constexpr std::uint32_t payload_version = 3;
+constexpr std::size_t payload_header_bytes = 4 + 4 + 8 + 4 + 4;
+constexpr std::uint8_t not_measured = 0xff;
 constexpr std::size_t entry_bytes = 3 * 8 + 4 + 4;
 
 std::uint32_t loads_of(std::uint64_t k, std::uint64_t n) {
@@ -81,7 +82,7 @@ void add_variant(Hash& hash, KernelSet& known, MatmulForce choice, Layout layout
 }  // namespace
 
 const TunedMatmul* find(const Tuning& tuning, const MatmulProblem& p, const Access& access) noexcept {
-  if (tuning.access != access || p.m == 0 || p.k == 0 || p.n == 0) return nullptr;
+  if (!tuning.reached_by(access) || p.m == 0 || p.k == 0 || p.n == 0) return nullptr;
   Range ks, ns;
   const TunedMatmul* nearest = nullptr;
   double least = 0;
@@ -102,7 +103,9 @@ const TunedMatmul* find(const Tuning& tuning, const MatmulProblem& p, const Acce
 }
 
 void merge(Tuning& tuning, Tuning newer) {
-  if (tuning.access == newer.access) {
+  if (!newer.elementwise) newer.elementwise = tuning.elementwise;
+  if (!newer.reductions) newer.reductions = tuning.reductions;
+  if (tuning.reached_by(newer.access)) {
     newer.access_compared |= tuning.access_compared;
     const std::size_t fresh = newer.matmuls.size();
     for (const TunedMatmul& old : tuning.matmuls) {
@@ -147,7 +150,7 @@ std::uint64_t hash_variants() {
   cpu.cpu = true;
   cpu.broadcasts = false;
   cpu.subgroup_size = 8;
-  cpu.access = {kernels::AccessMode::texel, kernels::AccessMode::texel};
+  cpu.access = Access::all(kernels::AccessMode::texel);
   for (Layout layout : {Layout::kn, Layout::nk}) {
     hash.add(to_string(layout));
     for (const MatmulForce& choice : every_variant(layout)) {
@@ -176,6 +179,11 @@ std::vector<std::uint8_t> serialize(const Tuning& tuning) {
   writer.integer(static_cast<std::uint64_t>(tuning.access.general), 1);
   writer.integer(static_cast<std::uint64_t>(tuning.access.panels), 1);
   writer.integer(tuning.access_compared ? 1 : 0, 2);
+  for (Family family : {Family::elementwise, Family::reductions}) {
+    const auto mode = tuning.calibrated(family);
+    writer.integer(mode ? static_cast<std::uint64_t>(*mode) : not_measured, 1);
+  }
+  writer.integer(0, 2);
   for (std::size_t i = 0; i < count; ++i) {
     const TunedMatmul& t = tuning.matmuls[i];
     writer.integer(t.m, 8);
@@ -210,8 +218,16 @@ Result<Tuning> parse_tuning(Span<const std::uint8_t> bytes) {
   const std::uint8_t panels = reader.byte();
   const std::uint64_t compared = reader.integer(2);
   if (std::max(general, panels) >= kernels::access_modes || compared > 1) return damaged("no such access mode");
-  tuning.access = {static_cast<kernels::AccessMode>(general), static_cast<kernels::AccessMode>(panels)};
+  tuning.access.general = static_cast<kernels::AccessMode>(general);
+  tuning.access.panels = static_cast<kernels::AccessMode>(panels);
   tuning.access_compared = compared == 1;
+  for (auto* mode : {&tuning.elementwise, &tuning.reductions}) {
+    const std::uint8_t written = reader.byte();
+    if (written == not_measured) continue;
+    if (written >= kernels::access_modes) return damaged("no such access mode");
+    *mode = static_cast<kernels::AccessMode>(written);
+  }
+  if (reader.integer(2) != 0) return damaged("no such access mode");
   tuning.matmuls.resize(count);
   for (TunedMatmul& t : tuning.matmuls) {
     t.m = reader.integer(8);

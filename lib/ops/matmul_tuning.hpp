@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace brontes::plan {
@@ -29,10 +30,21 @@ struct TunedMatmul {
 struct Tuning {
   static constexpr std::size_t max_matmuls = 65536;
 
-  /// How kernels reached memory. In another way the measurements mean nothing and are not used.
+  /// How products reached memory: general and panels count. In another way the measurements mean nothing and are not
+  /// used.
   Access access;
   bool access_compared = false;  // and it was faster than what the driver gets by default
+  /// The fastest way to reach memory for these families, where it was measured.
+  std::optional<kernels::AccessMode> elementwise, reductions;
   std::vector<TunedMatmul> matmuls;
+
+  std::optional<kernels::AccessMode> calibrated(Family family) const noexcept {
+    if (family == Family::elementwise) return elementwise;
+    return family == Family::reductions ? reductions : std::nullopt;
+  }
+  bool reached_by(const Access& other) const noexcept {
+    return access.general == other.general && access.panels == other.panels;
+  }
 
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };

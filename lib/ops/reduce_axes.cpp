@@ -403,6 +403,10 @@ AxesAttributes axes_attributes(const Axes& axes, bool keep_dims) {
   return attributes;
 }
 
+Result<record::ValueId> sum_rows(record::Graph& graph, record::ValueId x) {
+  return graph.apply(ops[static_cast<std::size_t>(Kind::sum)], {&x, 1}, axes_attributes({-1}));
+}
+
 }  // namespace ops
 
 #define BRONTES_REDUCE(op)                                                              \

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/params.hpp"
+#include "record/graph.hpp"
 
 #include <brontes/batch.hpp>
 
@@ -17,6 +18,9 @@ struct AxesAttributes {
   bool keep_dims = false;
 };
 AxesAttributes axes_attributes(const Axes& axes, bool keep_dims = false);
+
+/// The sum along the last axis.
+Result<record::ValueId> sum_rows(record::Graph& graph, record::ValueId x);
 
 // The values of the constants combine, map and finish.
 enum class AxesCombine : std::uint32_t { sum = 0, product = 1, max = 2, min = 3 };

@@ -15,6 +15,7 @@ Dispatch::Dispatch(kernels::Ref of, std::uint32_t for_group) : kernel(of), group
   binding_count = static_cast<std::uint8_t>(k.bindings.size);
   push_bytes = static_cast<std::uint8_t>(k.push_bytes);
   for (std::size_t i = 0; i < k.constants.size; ++i) constants[i] = k.constants[i].default_bits;
+  if (of == kernels::Id::elementwise || of == kernels::Id::elementwise_strided) family = Family::elementwise;
 }
 
 std::size_t Dispatch::constant_index(std::uint32_t id) const {
@@ -89,7 +90,7 @@ namespace {
 kernels::AccessMode access_of(const Dispatch& d, const Traits& traits) {
   using kernels::AccessMode;
   const kernels::Kernel& kernel = kernels::get(d.kernel);
-  const AccessMode mode = d.panels ? traits.access.panels : traits.access.general;
+  const AccessMode mode = traits.access.of(d.family);
   if (!kernel.has(mode)) return AccessMode::storage;
   if (mode != AccessMode::texel) return mode;
   for (std::size_t b = 0; b < d.binding_count; ++b) {

@@ -57,8 +57,8 @@ struct Dispatch {
   std::uint8_t push_bytes = 0;
   /// Scheduled as late as its consumers allow: its result is large, and would only take up memory.
   bool late = false;
-  /// Its lanes run along n, and reach memory by Access::panels.
-  bool panels = false;
+  /// Which of Access it goes by. Of the kernel's own, unless the op knows better.
+  Family family = Family::reductions;
   /// Workgroups are numbered linearly, so that any grid with as many of them will do.
   bool folded = false;
   /// Rows of its grid are in different submits.

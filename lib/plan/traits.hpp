@@ -12,10 +12,39 @@ namespace brontes::plan {
 struct Tuning;
 struct TunedMatmul;
 
-/// Kernels need not all go the same way.
+/// Families of kernels that load and store in the same way.
+enum class Family : std::uint8_t {
+  products,     // lanes run along k; and kernels that have no choice
+  panels,       // products whose lanes run along n
+  elementwise,  // about as much is stored as is loaded
+  reductions,   // with row ops and ops that move elements
+};
+
+/// How each family reaches memory.
 struct Access {
-  kernels::AccessMode general = kernels::AccessMode::storage;
-  kernels::AccessMode panels = kernels::AccessMode::storage;  // products whose lanes run along n
+  kernels::AccessMode general = kernels::AccessMode::storage;  // Family::products
+  kernels::AccessMode panels = kernels::AccessMode::storage;
+  kernels::AccessMode elementwise = kernels::AccessMode::storage;
+  kernels::AccessMode reductions = kernels::AccessMode::storage;
+
+  static constexpr Access all(kernels::AccessMode mode) noexcept { return {mode, mode, mode, mode}; }
+  constexpr kernels::AccessMode of(Family family) const noexcept {
+    switch (family) {
+      case Family::products: break;
+      case Family::panels: return panels;
+      case Family::elementwise: return elementwise;
+      case Family::reductions: return reductions;
+    }
+    return general;
+  }
+  constexpr void set(Family family, kernels::AccessMode mode) noexcept {
+    switch (family) {
+      case Family::products: general = mode; break;
+      case Family::panels: panels = mode; break;
+      case Family::elementwise: elementwise = mode; break;
+      case Family::reductions: reductions = mode; break;
+    }
+  }
 
   friend bool operator==(const Access&, const Access&) = default;
 };

@@ -1,9 +1,11 @@
 #include "tune/bench.hpp"
 
+#include "ops/reduce_axes.hpp"
 #include "ops/store.hpp"
 #include "record/elementwise.hpp"
 #include "submit/transfer.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace brontes::tune {
@@ -41,6 +43,18 @@ Error Candidate::sample(std::size_t times) {
   return {};
 }
 
+bool Candidate::beats(const Candidate& other) const {
+  return least(samples) * margin < least(other.samples) && median(samples) * margin < median(other.samples);
+}
+
+double least(const std::vector<double>& samples) { return *std::min_element(samples.begin(), samples.end()); }
+
+double median(std::vector<double> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
 Result<Bench> Bench::make(std::shared_ptr<engine::Engine> engine, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   Bench bench{std::move(engine), {}};
   const auto& context = bench.engine->context();
@@ -73,10 +87,19 @@ Result<plan::Plan> Bench::product(const MatmulShape& s, MatmulForce choice) cons
   return plan;
 }
 
-Result<plan::Plan> Bench::sum(std::uint64_t count) const {
-  return plan_of(traits(), Shape(count), Shape(count), [&](record::Graph& graph, const record::ValueId* in) {
+Result<plan::Plan> Bench::sum(std::uint64_t count, kernels::AccessMode mode) const {
+  plan::Traits with = traits();
+  with.access.elementwise = mode;
+  return plan_of(with, Shape(count), Shape(count), [&](record::Graph& graph, const record::ValueId* in) {
     return record::elementwise(graph, record::ElementwiseOp::add, Span<const record::ValueId>(in, 2));
   });
+}
+
+Result<plan::Plan> Bench::row_sums(std::uint64_t rows, std::uint64_t columns, kernels::AccessMode mode) const {
+  plan::Traits with = traits();
+  with.access.reductions = mode;
+  return plan_of(with, Shape(rows, columns), Shape(1),
+                 [&](record::Graph& graph, const record::ValueId* in) { return ops::sum_rows(graph, in[0]); });
 }
 
 Result<Candidate> Bench::build(plan::Plan plan, MatmulForce choice) const {

@@ -34,7 +34,14 @@ struct Candidate {
 
   Error run(std::size_t times, double& seconds);
   Error sample(std::size_t times);
+  /// By more than noise, by the fastest and by the median sample.
+  bool beats(const Candidate& other) const;
 };
+
+double least(const std::vector<double>& samples);
+double median(std::vector<double> samples);
+/// What a candidate has to be faster by: less is noise.
+inline constexpr double margin = 1.1;
 
 /// A device with operands for everything that runs on it: resources 0, 1 and 2, where 2 is the result. Elements of the
 /// operands are within +-0.5.
@@ -49,7 +56,10 @@ struct Bench {
   plan::Traits traits() const;
   /// Automatic: the default.
   Result<plan::Plan> product(const MatmulShape& shape, MatmulForce choice) const;
-  Result<plan::Plan> sum(std::uint64_t count) const;
+  /// The sum of both operands, element by element, with memory reached in this way.
+  Result<plan::Plan> sum(std::uint64_t count, kernels::AccessMode mode) const;
+  /// The sum of each row of the first operand.
+  Result<plan::Plan> row_sums(std::uint64_t rows, std::uint64_t columns, kernels::AccessMode mode) const;
   Result<Candidate> build(plan::Plan plan, MatmulForce choice = {}) const;
 };
 

@@ -1,6 +1,7 @@
 #include "tune/tuner.hpp"
 
 #include "tune/bench.hpp"
+#include "tune/calibration.hpp"
 #include "tune/verifier.hpp"
 #include "util/hex.hpp"
 
@@ -14,25 +15,11 @@
 namespace brontes::tune {
 namespace {
 
-/// What a variant has to be faster by: less is noise.
-constexpr double margin = 1.1;
 constexpr double slow_build_seconds = 2;
 /// A sample consists of as many runs as take this long, or of one.
 constexpr double sample_seconds = 2e-3;
 constexpr std::size_t search_rounds = 3;
 constexpr std::size_t confirm_rounds = 5;
-
-double least(const std::vector<double>& samples) { return *std::min_element(samples.begin(), samples.end()); }
-
-double median(std::vector<double> samples) {
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
-
-bool beats(const Candidate& a, const Candidate& b) {
-  return least(a.samples) * margin < least(b.samples) && median(a.samples) * margin < median(b.samples);
-}
 
 std::size_t runs_per_sample(double seconds_per_run) {
   return static_cast<std::size_t>(std::clamp(std::ceil(sample_seconds / seconds_per_run), 1.0, 64.0));
@@ -91,7 +78,7 @@ class Tuner {
         if (Error e = standard.sample(times)) return e;
         if (Error e = winner.sample(times)) return e;
       }
-      changed = beats(winner, standard);
+      changed = winner.beats(standard);
     }
     result = describe(shape, standard, changed ? winner : standard);
     return true;
@@ -110,7 +97,7 @@ class Tuner {
       const auto fastest =
           std::min_element(candidates.begin(), candidates.end(),
                            [](const Candidate& a, const Candidate& b) { return least(a.samples) < least(b.samples); });
-      if (fastest == candidates.begin() || !beats(*fastest, candidates[0])) return std::size_t{0};
+      if (fastest == candidates.begin() || !fastest->beats(candidates[0])) return std::size_t{0};
       const auto right = verifier_.agrees(shape, *fastest);
       if (!right) return right.error();
       if (*right) return static_cast<std::size_t>(fastest - candidates.begin());
@@ -166,7 +153,7 @@ class Tuner {
   std::set<std::tuple<MatmulKernel, std::size_t, Layout>> slow_to_build_, wrong_;
 };
 
-/// Compares ways to reach memory on a few products and a sum.
+/// Compares ways to reach memory on a few products.
 class AccessProbe {
  public:
   static constexpr std::uint64_t elements = 1u << 20;
@@ -180,7 +167,6 @@ class AccessProbe {
                                      MatmulShape{64, 256, 256, Layout::kn}}) {
       plans.push_back(probe.bench_.product(shape, {}));
     }
-    plans.push_back(probe.bench_.sum(elements));
     for (Result<plan::Plan>& plan : plans) {
       if (!plan) return plan.error();
       auto candidate = probe.bench_.build(std::move(*plan));
@@ -206,7 +192,7 @@ class AccessProbe {
   bool beats(const AccessProbe& other) const {
     double by_least = 1, by_median = 1;
     for (std::size_t i = 0; i < work_.size(); ++i) {
-      if (tune::beats(other.work_[i], work_[i])) return false;
+      if (other.work_[i].beats(work_[i])) return false;
       by_least *= least(other.work_[i].samples) / least(work_[i].samples);
       by_median *= median(other.work_[i].samples) / median(work_[i].samples);
     }
@@ -347,8 +333,18 @@ Result<TuneReport> tune(const std::shared_ptr<engine::Engine>& own, const TuneOp
     engine = std::move(*fastest);
     tuning.access_compared = engine != own;
   }
-  tuning.access = engine->traits().access;
+  tuning.access.general = engine->traits().access.general;
+  tuning.access.panels = engine->traits().access.panels;
   report.access = engine->context()->info().access;
+
+  if (options.compare_access && own->calibrates()) {
+    for (auto [family, mode] : {std::pair(plan::Family::elementwise, &tuning.elementwise),
+                                std::pair(plan::Family::reductions, &tuning.reductions)}) {
+      auto fastest = fastest_mode(own, family, options.seconds);
+      if (!fastest) return fastest.error();
+      *mode = *fastest;
+    }
+  }
 
   std::uint64_t a = 1, b = 1, c = 1;
   for (const MatmulShape& s : shapes) {
@@ -375,7 +371,7 @@ Result<TuneReport> tune(const std::shared_ptr<engine::Engine>& own, const TuneOp
   report.skipped = total - report.shapes.size();
   if (!report.stopped) static_cast<void>(go_on(shapes.size()));
 
-  if (tuning.matmuls.empty() && !tuning.access_compared) {
+  if (tuning.matmuls.empty() && !tuning.access_compared && !tuning.elementwise && !tuning.reductions) {
     report.note = "nothing was measured";
     return report;
   }

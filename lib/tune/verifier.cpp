@@ -1,6 +1,7 @@
 #include "tune/verifier.hpp"
 
 #include "submit/transfer.hpp"
+#include "tune/calibration.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -87,6 +88,7 @@ Result<plan::Plan> make_checked_plan(const std::shared_ptr<engine::Engine>& engi
   engine::Measurements& measurements = engine->measurements();
   for (;;) {
     auto plan = plan::make_plan(graph, engine->traits(), options);
+    if (plan && calibrate_for(engine, *plan)) continue;
     if (!plan || measurements.checked(plan->tuned)) return plan;
     const std::lock_guard turn(measurements.checking());
     for (const plan::TunedMatmul* tuned : plan->tuned) {

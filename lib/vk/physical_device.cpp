@@ -1,6 +1,8 @@
 #include "vk/physical_device.hpp"
 
 #include "kernels.hpp"
+#include "util/cpu.hpp"
+#include "util/hash.hpp"
 #include "util/hex.hpp"
 #include "vk/result.hpp"
 
@@ -284,6 +286,19 @@ files::FileIdentity identity_of(const PhysicalDevice& device) {
   identity.pipeline_cache_uuid = device.pipeline_cache_uuid;
   identity.device_uuid = device.info.uuid;
   identity.driver_uuid = device.driver_uuid;
+  if (device.info.type == DeviceType::cpu) {
+    // CPU drivers have the same UUIDs on every CPU and with every vector width, and a cache folder may travel in an
+    // image. What was measured or compiled for one is not for the other.
+    util::Hash hash;
+    hash.add(util::cpu_fingerprint());
+    hash.add(device.info.name.c_str());
+    hash.add(std::uint64_t{device.info.subgroup_size});
+    std::uint64_t bits = util::finish(hash.value());
+    for (std::uint8_t& byte : identity.driver_uuid) {
+      byte = static_cast<std::uint8_t>(byte ^ (bits & 0xff));
+      bits = bits >> 8 | bits << 56;
+    }
+  }
   return identity;
 }
 

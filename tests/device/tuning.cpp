@@ -72,6 +72,22 @@ void spill(const std::string& path, const std::string& bytes) {
   REQUIRE(out.good());
 }
 
+// Makes 2.5 of 1 in all elements, and moves 64 MiB with it, as often as told.
+void move_much(const Device& device, int times) {
+  const std::size_t count = 8 << 20;
+  const Buffer ones = Buffer::from(device, std::vector<float>(count, 1.0f), {count}).value();
+  const Buffer out = Buffer::create(device, {count}).value();
+  for (int i = 0; i < times; ++i) {
+    Batch batch(device);
+    const Tensor x = batch.import_buffer(ones);
+    batch.store(batch.add(x, batch.scale(x, 1.5f)), out);
+    REQUIRE_OK(batch.execute());
+    std::vector<float> result(count);
+    REQUIRE_OK(out.read(result));
+    CHECK(std::all_of(result.begin(), result.end(), [](float y) { return y == 2.5f; }));
+  }
+}
+
 std::string reason(const Device& device, const MatmulShape& s) {
   return explain_matmul(device, s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic}).reason;
 }
@@ -370,6 +386,40 @@ TEST_CASE_METHOD(DeviceTest, "ways to reach memory are compared, and the next de
   DeviceOptions other = options_with(scratch.file());
   other.access = fastest == AccessMode::storage ? AccessMode::texel : AccessMode::storage;
   CHECK_FALSE(contains(reason(open_device(other), tiny[0]), "measured"));
+}
+
+TEST_CASE_METHOD(DeviceTest, "much elementwise work has a CPU driver calibrated, once", "[tuning]") {
+  const Scratch scratch;
+  {
+    const Device device = open_device(options_with(scratch.file()));
+    const bool cpu = device.info().type == DeviceType::cpu;
+    move_much(device, 1);
+    CHECK(device.tuning().state == TuningState::none);
+    move_much(device, 4);
+    CHECK(device.tuning().state == (cpu ? TuningState::measured : TuningState::none));
+    CHECK(fs::exists(scratch.file()) == cpu);
+    if (!cpu) return;
+  }
+  const std::string remembered = slurp(scratch.file());
+  const Device device = open_device(options_with(scratch.file()));
+  CHECK(device.tuning().state == TuningState::loaded);
+  move_much(device, 5);
+  CHECK(device.tuning().state == TuningState::loaded);
+  CHECK(slurp(scratch.file()) == remembered);
+}
+
+TEST_CASE_METHOD(DeviceTest, "nothing is calibrated where that is not wanted", "[tuning]") {
+  const Scratch scratch;
+  DeviceOptions off = options_with(scratch.file());
+  off.tuning.calibrate = false;
+  DeviceOptions forced = options_with(scratch.file());
+  forced.access = AccessMode::storage;
+  for (const DeviceOptions& options : {off, forced}) {
+    const Device device = open_device(options);
+    move_much(device, 4);
+    CHECK(device.tuning().state == TuningState::none);
+  }
+  CHECK_FALSE(fs::exists(scratch.file()));
 }
 
 TEST_CASE_METHOD(DeviceTest, "other threads may plan and run while the device is tuned", "[tuning][threads]") {

@@ -201,7 +201,15 @@ TEST_CASE("newer measurements replace those of the same product and leave the ot
   CHECK(find(tuning, {8, 512, 512, Layout::kn}, {})->gain == 3.0f);
   CHECK(find(tuning, {4, 512, 512, Layout::nk}, {})->choice == naive);
 
+  // How anything else reaches memory has nothing to do with it.
+  tuning.elementwise = kernels::AccessMode::pointer;
+  newer.access.elementwise = kernels::AccessMode::texel;
+  merge(tuning, newer);
+  CHECK(tuning.matmuls.size() == before + 1);
+  CHECK(tuning.elementwise == kernels::AccessMode::pointer);
+
   newer.access.panels = kernels::AccessMode::texel;
+  newer.elementwise = kernels::AccessMode::storage;
   merge(tuning, newer);
   CHECK(tuning == newer);
 }
@@ -210,6 +218,7 @@ TEST_CASE("what is written is read again", "[tuning]") {
   Tuning tuning = grid();
   tuning.access = {kernels::AccessMode::pointer, kernels::AccessMode::texel};
   tuning.access_compared = true;
+  tuning.reductions = kernels::AccessMode::texel;
   for (Layout layout : {Layout::kn, Layout::nk}) {
     for (const MatmulForce& choice : plan::every_variant(layout)) {
       tuning.matmuls.push_back({~std::uint64_t{0}, 3, 5, layout, DType::q4_0, choice, 1.25f});
@@ -222,6 +231,22 @@ TEST_CASE("what is written is read again", "[tuning]") {
   const auto empty = plan::parse_tuning(plan::serialize({}));
   REQUIRE(empty);
   CHECK(*empty == Tuning());
+}
+
+TEST_CASE("how families reach memory is read again only as it can have been written", "[tuning]") {
+  Tuning tuning;
+  tuning.elementwise = kernels::AccessMode::pointer;
+  const std::vector<std::uint8_t> bytes = plan::serialize(tuning);
+  REQUIRE(plan::parse_tuning(bytes)->elementwise == kernels::AccessMode::pointer);
+  CHECK_FALSE(plan::parse_tuning(bytes)->reductions.has_value());
+  // Behind version, count, fingerprint and the modes of products.
+  for (const std::size_t at : {20u, 21u, 22u, 23u}) {
+    for (const int value : {3, 0x7f, 0xfe}) {
+      std::vector<std::uint8_t> wrong = bytes;
+      wrong[at] = static_cast<std::uint8_t>(value);
+      CHECK_FALSE(plan::parse_tuning(wrong).has_value());
+    }
+  }
 }
 
 TEST_CASE("the fingerprint covers every variant of every kernel", "[tuning]") {
@@ -241,7 +266,7 @@ TEST_CASE("a table of other kernels or another version is refused by name", "[tu
   REQUIRE(refusal(good) == "accepted");
   auto version = good;
   version[0] = 1;
-  CHECK(contains(refusal(version), "table version 1, this library writes 2"));
+  CHECK(contains(refusal(version), "table version 1, this library writes 3"));
   for (std::size_t at = 8; at < 16; ++at) {
     auto fingerprint = good;
     fingerprint[at] ^= 0x10;
@@ -257,7 +282,7 @@ TEST_CASE("a table that is cut, too long or says nothing sensible is refused", "
   auto longer = good;
   longer.push_back(0);
   CHECK(contains(refusal(longer), "damaged"));
-  constexpr std::size_t entry = 20;  // where the first measurement begins
+  constexpr std::size_t entry = 24;  // where the first measurement begins
   auto with = [&](std::size_t at, std::vector<std::uint8_t> bytes) {
     auto bad = good;
     std::copy(bytes.begin(), bytes.end(), bad.begin() + static_cast<std::ptrdiff_t>(at));

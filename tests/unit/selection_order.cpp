@@ -262,6 +262,8 @@ TEST_CASE("how memory is reached goes by the driver, unless it is asked for", "[
   device.pointers = true;
   auto modes = [&](brontes::AccessMode wish) {
     const plan::Access access = engine::choose_access(device, wish).value();
+    CHECK(access.reductions == access.panels);
+    CHECK(access.elementwise == access.general);
     return std::pair(access.general, access.panels);
   };
   CHECK(modes(brontes::AccessMode::automatic) == std::pair(AccessMode::storage, AccessMode::storage));

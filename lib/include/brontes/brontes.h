@@ -277,6 +277,9 @@ typedef struct brontes_device_options {
   /** Bytes of device memory that all buffers of the device together may take; 0: no limit. A call that would need more
    *  first has memory that is kept for later given back, and then fails with BRONTES_ERROR_OUT_OF_MEMORY. */
   uint64_t memory_cap;
+  /** Do not measure on a CPU driver, once and for 0.15 s at most, how elementwise ops reach memory best there. */
+  int32_t no_calibration;
+  int32_t reserved; /**< 0 */
 } brontes_device_options;
 
 /** One Vulkan device. The strings belong to the device or the list that was asked. */

@@ -15,13 +15,18 @@ namespace brontes {
 /// kernels, checked, replaced as a whole, and refused by the same rule (PipelineCacheOptions) where it is no
 /// regular file, belongs to another user, or every user may write to it or to its directory. One that is
 /// truncated, damaged, older, foreign or refused means the shipped defaults and a note to
-/// DeviceOptions::on_message, never a failure. Only tune_matmul() writes it.
+/// DeviceOptions::on_message, never a failure. Only tune_matmul() and a
+/// calibration write it.
 struct TuningOptions {
   /// False: the shipped defaults, whatever was measured.
   bool enabled = true;
   /// The file to use. Empty: PipelineCacheOptions::path with ".tuning" appended, and if that is empty
   /// too one file per device beside the default pipeline cache. No file is used with simulated limits.
   std::string path;
+  /// Once elementwise ops have moved 256 MiB on a CPU driver, measure which AccessMode they are fastest with there:
+  /// once, for 0.15 s at most, on the thread that plans. Remembered in the file; tune_matmul() does it ahead. Results
+  /// do not change. False: only what the file says.
+  bool calibrate = true;
 };
 
 /// Where the measurements that a Device uses come from.
@@ -29,7 +34,7 @@ enum class TuningState : std::uint8_t {
   off,       ///< disabled
   none,      ///< nothing was measured yet: the shipped defaults
   loaded,    ///< from the file
-  measured,  ///< by tune_matmul() on this Device
+  measured,  ///< by tune_matmul() or a calibration on this Device
   rejected,  ///< there was a file, but it was damaged, older, foreign or refused: the shipped defaults
 };
 
