@@ -3,6 +3,8 @@
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." >/dev/null && pwd)
 deps=$root/.deps
+# Optimised kernels, for all build directories of this checkout (kernelgen.py).
+export BRONTES_KERNEL_CACHE=${BRONTES_KERNEL_CACHE-$root/build/kernel-cache}
 
 die() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2

@@ -7,11 +7,16 @@ embed    all the modules -> kernels.hpp, kernels.cpp
 Everything the C++ side knows about a kernel (bindings, access, push-constant structs, specialization
 constants, subgroup use) is read from the SPIR-V itself. Output depends on nothing but the input:
 no paths, no dates, sorted order.
+
+Optimised modules are kept in the folder that BRONTES_KERNEL_CACHE names, if it is set: several build directories of
+one checkout optimise a kernel once.
 """
 
 import argparse
+import hashlib
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -99,19 +104,50 @@ def unroll(args: argparse.Namespace, path: str) -> None:
                           "literal bounds, more than one iteration, and no break, continue or return")
 
 
+def identity(program: str) -> bytes:
+    """Changes whenever a program does."""
+    path = os.path.realpath(shutil.which(program) or program)
+    status = os.stat(path)
+    return f"{path} {status.st_size} {status.st_mtime_ns}\n".encode()
+
+
+def optimise(args: argparse.Namespace, raw: str, optimised: str) -> None:
+    unroll(args, raw)
+    run("spirv-opt", args.source, [args.spirv_opt, *OPTIMIZATIONS, "--target-env=" + args.target_env, raw, "-o", optimised])
+    run("spirv-val", args.source, [args.spirv_val, "--target-env", args.target_env, optimised])
+
+
+def optimised_module(args: argparse.Namespace, raw: str, optimised: str) -> bytes:
+    """What optimise() makes of a module, or has made of it before."""
+    kept = ""
+    folder = os.environ.get("BRONTES_KERNEL_CACHE")
+    if folder:
+        key = hashlib.sha256(identity(args.spirv_opt) + identity(args.spirv_val) + args.target_env.encode())
+        for path in (os.path.abspath(__file__), raw):
+            with open(path, "rb") as file:
+                key.update(hashlib.sha256(file.read()).digest())
+        kept = os.path.join(folder, key.hexdigest() + ".spv")
+        if os.path.exists(kept):
+            os.utime(kept)  # tools/check deletes what has not been used for long
+            with open(kept, "rb") as file:
+                return file.read()
+    optimise(args, raw, optimised)
+    with open(optimised, "rb") as file:
+        words = file.read()
+    if kept:
+        os.makedirs(folder, exist_ok=True)
+        write_atomically(kept, words)
+    return words
+
+
 def command_compile(args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="kernelgen-") as scratch:
         raw, optimised, deps = (os.path.join(scratch, name) for name in ("raw.spv", "opt.spv", "raw.d"))
-        environment = ["--target-env", args.target_env]
         run("glslang", args.source,
-            [args.glslang, "--quiet", *environment, "-S", "comp", "--depfile", deps,
+            [args.glslang, "--quiet", "--target-env", args.target_env, "-S", "comp", "--depfile", deps,
              *("-I" + folder for folder in args.include), *("-D" + define for define in args.define),
              "-o", raw, args.source])
-        unroll(args, raw)
-        run("spirv-opt", args.source, [args.spirv_opt, *OPTIMIZATIONS, "--target-env=" + args.target_env, raw, "-o", optimised])
-        run("spirv-val", args.source, [args.spirv_val, *environment, optimised])
-        with open(optimised, "rb") as module:
-            words = module.read()
+        words = optimised_module(args, raw, optimised)
         with open(deps, encoding="utf-8") as rule:
             needed = sorted(set(dependencies(rule.read())))
     if args.depfile:

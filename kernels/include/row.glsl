@@ -166,6 +166,25 @@ void put4(Line line, uint at, vec4 value) {
   if (width > 3u) store1(out0, at + 3u, value.w);
 }
 
+// DO(at) for every vec4 of the lane, four of them in a row.
+#define BRONTES_FOR_STEPS(line, DO)                        \
+  {                                                        \
+    uint row_step = row_stride();                          \
+    uint row_at = line.at;                                 \
+    uint row_done = 0u;                                    \
+    for (; row_done + 4u <= line.steps; row_done += 4u) {  \
+      DO(row_at)                                           \
+      DO((row_at + row_step))                              \
+      DO((row_at + 2u * row_step))                         \
+      DO((row_at + 3u * row_step))                         \
+      row_at += 4u * row_step;                             \
+    }                                                      \
+    for (; row_done < line.steps; ++row_done) {            \
+      DO(row_at)                                           \
+      row_at += row_step;                                  \
+    }                                                      \
+  }
+
 // Plane p of what is known of a slice.
 void put_partial(Line line, uint p, vec4 value) {
   if (line.index == params.lines) return;

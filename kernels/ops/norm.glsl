@@ -208,23 +208,6 @@ void main() {
     return;
   }
   finish(norm, sum, squares);
-  uint stride = row_stride();
-  uint at = line.at;
-  uint s = 0u;
-#define RESULT(i)                                                                           \
-  {                                                                                         \
-    uint to = at + i * stride;                                                              \
-    put4(line, to, result4(line, to, centered(value4(line, to, 0.0), norm), norm.factor));  \
-  }
-  for (; s + 4u <= line.steps; s += 4u) {
-    RESULT(0u)
-    RESULT(1u)
-    RESULT(2u)
-    RESULT(3u)
-    at += 4u * stride;
-  }
-  for (; s < line.steps; ++s) {
-    RESULT(0u)
-    at += stride;
-  }
+#define RESULT(at) put4(line, at, result4(line, at, centered(value4(line, at, 0.0), norm), norm.factor));
+  BRONTES_FOR_STEPS(line, RESULT)
 }

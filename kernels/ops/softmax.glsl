@@ -150,19 +150,6 @@ void main() {
     return;
   }
   vec4 end = ending(reference, sum);
-  uint stride = row_stride();
-  uint at = line.at;
-  uint s = 0u;
-#define RESULT(i) put4(line, at + i * stride, result4(value4(line, at + i * stride, 0.0), reference, end));
-  for (; s + 4u <= line.steps; s += 4u) {
-    RESULT(0u)
-    RESULT(1u)
-    RESULT(2u)
-    RESULT(3u)
-    at += 4u * stride;
-  }
-  for (; s < line.steps; ++s) {
-    RESULT(0u)
-    at += stride;
-  }
+#define RESULT(at) put4(line, at, result4(value4(line, at, 0.0), reference, end));
+  BRONTES_FOR_STEPS(line, RESULT)
 }

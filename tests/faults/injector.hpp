@@ -45,7 +45,7 @@ struct Injections {
   std::function<std::unique_ptr<Workload>()> make;
   /// About how much processor time it may take. Where a run is slow, as on drivers that compile when a pipeline is
   /// made, only every n-th failure is injected. A soak injects them all.
-  double seconds = 4;
+  double seconds = 2;
   /// Also host allocations; not for workloads with allocations of their own.
   bool host = true;
 };

@@ -649,7 +649,7 @@ TEST_CASE("whatever fails in Device::list", "[faults]") { inject_one<Listing>("D
 TEST_CASE("whatever fails in Device::open", "[faults]") { inject_one<Opening>("Device::open"); }
 TEST_CASE("whatever fails between opening and closing a device", "[faults]") {
   Injections how;
-  how.seconds = 20;
+  how.seconds = 10;
   inject_one<WholeLife>("open, work, close", how);
 }
 TEST_CASE("whatever fails on an adopted device", "[faults]") { inject_one<Adopting>("adopt"); }

@@ -1,4 +1,4 @@
-// spirv-val as the judge of modules.
+// SPIRV-Tools as the judge of modules.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace brontes::test {
 
-/// Runs spirv-val, or what BRONTES_SPIRV_VAL names, on files of its own. Skips the test where it does not run.
+/// The validator of SPIRV-Tools where the library was found, otherwise spirv-val, or what BRONTES_SPIRV_VAL names, on
+/// files of its own. Skips the test where that does not run.
 class SpirvValidator {
  public:
   SpirvValidator();
