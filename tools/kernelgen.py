@@ -10,6 +10,7 @@ no paths, no dates, sorted order.
 """
 
 import argparse
+import lzma
 import os
 import re
 import struct
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sized, Tuple
 
 
 # Loops marked [[unroll]] are unrolled first, the innermost ones in each round, so that what the rest sees has constants
@@ -634,17 +635,29 @@ inline const Kernel& get(Ref kernel) noexcept {{ return kernel.kernel(); }}
     return "".join(out)
 
 
-def view(kernel: Kernel, what: str, items: list) -> str:
+def view(kernel: Kernel, what: str, items: Sized) -> str:
     return f"{{{kernel.name}_{what}, {len(items)}}}" if items else "{nullptr, 0}"
 
 
+def packed(words: List[int]) -> bytes:
+    """The words as lib/spirv/words.cpp unpacks them: an LZMA stream without a header, for numbers of four bytes."""
+    data = struct.pack(f"<{len(words)}I", *words)
+    filters = [{"id": lzma.FILTER_LZMA1, "preset": 9, "lc": 0, "lp": 2, "pb": 2,
+                "dict_size": max(4096, len(data))}]
+    return lzma.compress(data, format=lzma.FORMAT_RAW, filters=filters)
+
+
 def source(kernels: List[Kernel]) -> str:
-    out = [NOTICE, '#include "kernels.hpp"\n\n#include <functional>\n\nnamespace brontes::kernels {\nnamespace {\n']
+    out = [NOTICE, '#include "spirv/words.hpp"\n\n#include <functional>\n\nnamespace brontes::kernels {\nnamespace {\n']
+    modules = {(kernel.name, mode): packed(words) for kernel in kernels for mode, words in kernel.modules.items()}
+    unpacked_bytes = 4 * sum(len(words) for kernel in kernels for words in kernel.modules.values())
+    out.append(f"\n// {unpacked_bytes} bytes of SPIR-V in {sum(map(len, modules.values()))}.\n")
     for kernel in kernels:
-        for mode, words in kernel.modules.items():
-            out.append(f"\nconstexpr std::uint32_t {kernel.name}_{mode}[] = {{\n")
-            for at in range(0, len(words), 10):
-                out.append("  " + " ".join(f"{word:#x}," for word in words[at:at + 10]) + "\n")
+        for mode in kernel.modules:
+            data = modules[kernel.name, mode]
+            out.append(f"\nconstexpr std::uint8_t {kernel.name}_{mode}[] = {{\n")
+            for at in range(0, len(data), 24):
+                out.append("  " + ",".join(str(byte) for byte in data[at:at + 24]) + ",\n")
             out.append("};\n")
         if kernel.bindings:
             out.append(f"constexpr Binding {kernel.name}_bindings[] = {{\n")
@@ -656,8 +669,8 @@ def source(kernels: List[Kernel]) -> str:
             out.append("};\n")
     out.append("\nconstexpr Kernel all[] = {\n")
     for kernel in kernels:
-        modules = ", ".join(view(kernel, mode, kernel.modules.get(mode, [])) for mode in ACCESS_MODES)
-        out.append(f'  {{"{kernel.name}", {{{modules}}},\n   '
+        sizes = ", ".join(f"{{nullptr, {len(kernel.modules.get(mode, []))}}}" for mode in ACCESS_MODES)
+        out.append(f'  {{"{kernel.name}", {{{sizes}}},\n   '
                    f'{view(kernel, "bindings", kernel.bindings)},\n   {view(kernel, "constants", kernel.constants)}, '
                    f'{kernel.push.size if kernel.push else 0}, '
                    f'{", ".join(program_offset(kernel, program) for program in PROGRAMS)}, '
@@ -665,9 +678,21 @@ def source(kernels: List[Kernel]) -> str:
     out.append("""};
 static_assert(sizeof all / sizeof all[0] == count);
 
+constexpr View<std::uint8_t> all_packed[][access_modes] = {
+""")
+    for kernel in kernels:
+        views = ", ".join(view(kernel, mode, modules.get((kernel.name, mode), b"")) for mode in ACCESS_MODES)
+        out.append(f"  {{{views}}},\n")
+    out.append("""};
+static_assert(sizeof all_packed / sizeof all_packed[0] == count);
+
 }  // namespace
 
 const Kernel& get(Id id) noexcept { return all[static_cast<std::size_t>(id)]; }
+
+View<std::uint8_t> packed(Id id, AccessMode mode) noexcept {
+  return all_packed[static_cast<std::size_t>(id)][static_cast<std::size_t>(mode)];
+}
 
 std::size_t Ref::index() const noexcept {
   const std::less<const Kernel*> before;
