@@ -5,8 +5,8 @@ compile  one GLSL source -> one optimised, validated SPIR-V module and its depfi
 embed    all the modules -> kernels.hpp, kernels.cpp
 
 Everything the C++ side knows about a kernel (bindings, access, push-constant structs, specialization
-constants, subgroup use) is read from the SPIR-V itself. Output depends on nothing but the input:
-no paths, no dates, sorted order.
+constants, subgroup use) is read from the SPIR-V itself. The modules are embedded compressed. Output depends on
+nothing but the input and the versions of the tools: no paths, no dates, sorted order.
 """
 
 import argparse
@@ -576,7 +576,8 @@ inline constexpr std::uint32_t no_constant = {NO_SPEC_ID:#x};
 
 struct Kernel {{
   const char* name;
-  View<std::uint32_t> modules[access_modes];  // empty where the kernel does not have the mode
+  // Empty where the kernel does not have the mode. Those of the library have a size and no data: spirv::words() has it.
+  View<std::uint32_t> modules[access_modes];
   View<Binding> bindings;
   View<SpecConstant> constants;
   std::uint32_t push_bytes;
