@@ -5,8 +5,8 @@ compile  one GLSL source -> one optimised, validated SPIR-V module and its depfi
 embed    all the modules -> kernels.hpp, kernels.cpp
 
 Everything the C++ side knows about a kernel (bindings, access, push-constant structs, specialization
-constants, subgroup use) is read from the SPIR-V itself. Output depends on nothing but the input:
-no paths, no dates, sorted order.
+constants, subgroup use) is read from the SPIR-V itself. The modules are embedded compressed. Output depends on
+nothing but the input and the versions of the tools: no paths, no dates, sorted order.
 
 Optimised modules are kept in the folder that BRONTES_KERNEL_CACHE names, if it is set: several build directories of
 one checkout optimise a kernel once.
@@ -14,6 +14,7 @@ one checkout optimise a kernel once.
 
 import argparse
 import hashlib
+import lzma
 import os
 import re
 import shutil
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sized, Tuple
 
 
 # Loops marked [[unroll]] are unrolled first, the innermost ones in each round, so that what the rest sees has constants
@@ -611,7 +612,8 @@ inline constexpr std::uint32_t no_constant = {NO_SPEC_ID:#x};
 
 struct Kernel {{
   const char* name;
-  View<std::uint32_t> modules[access_modes];  // empty where the kernel does not have the mode
+  // Empty where the kernel does not have the mode. Those of the library have a size and no data: spirv::words() has it.
+  View<std::uint32_t> modules[access_modes];
   View<Binding> bindings;
   View<SpecConstant> constants;
   std::uint32_t push_bytes;
@@ -670,17 +672,29 @@ inline const Kernel& get(Ref kernel) noexcept {{ return kernel.kernel(); }}
     return "".join(out)
 
 
-def view(kernel: Kernel, what: str, items: list) -> str:
+def view(kernel: Kernel, what: str, items: Sized) -> str:
     return f"{{{kernel.name}_{what}, {len(items)}}}" if items else "{nullptr, 0}"
 
 
+def packed(words: List[int]) -> bytes:
+    """The words as lib/spirv/words.cpp unpacks them: an LZMA stream without a header, for numbers of four bytes."""
+    data = struct.pack(f"<{len(words)}I", *words)
+    filters = [{"id": lzma.FILTER_LZMA1, "preset": 9, "lc": 0, "lp": 2, "pb": 2,
+                "dict_size": max(4096, len(data))}]
+    return lzma.compress(data, format=lzma.FORMAT_RAW, filters=filters)
+
+
 def source(kernels: List[Kernel]) -> str:
-    out = [NOTICE, '#include "kernels.hpp"\n\n#include <functional>\n\nnamespace brontes::kernels {\nnamespace {\n']
+    out = [NOTICE, '#include "spirv/words.hpp"\n\n#include <functional>\n\nnamespace brontes::kernels {\nnamespace {\n']
+    modules = {(kernel.name, mode): packed(words) for kernel in kernels for mode, words in kernel.modules.items()}
+    unpacked_bytes = 4 * sum(len(words) for kernel in kernels for words in kernel.modules.values())
+    out.append(f"\n// {unpacked_bytes} bytes of SPIR-V in {sum(map(len, modules.values()))}.\n")
     for kernel in kernels:
-        for mode, words in kernel.modules.items():
-            out.append(f"\nconstexpr std::uint32_t {kernel.name}_{mode}[] = {{\n")
-            for at in range(0, len(words), 10):
-                out.append("  " + " ".join(f"{word:#x}," for word in words[at:at + 10]) + "\n")
+        for mode in kernel.modules:
+            data = modules[kernel.name, mode]
+            out.append(f"\nconstexpr std::uint8_t {kernel.name}_{mode}[] = {{\n")
+            for at in range(0, len(data), 24):
+                out.append("  " + ",".join(str(byte) for byte in data[at:at + 24]) + ",\n")
             out.append("};\n")
         if kernel.bindings:
             out.append(f"constexpr Binding {kernel.name}_bindings[] = {{\n")
@@ -692,8 +706,8 @@ def source(kernels: List[Kernel]) -> str:
             out.append("};\n")
     out.append("\nconstexpr Kernel all[] = {\n")
     for kernel in kernels:
-        modules = ", ".join(view(kernel, mode, kernel.modules.get(mode, [])) for mode in ACCESS_MODES)
-        out.append(f'  {{"{kernel.name}", {{{modules}}},\n   '
+        sizes = ", ".join(f"{{nullptr, {len(kernel.modules.get(mode, []))}}}" for mode in ACCESS_MODES)
+        out.append(f'  {{"{kernel.name}", {{{sizes}}},\n   '
                    f'{view(kernel, "bindings", kernel.bindings)},\n   {view(kernel, "constants", kernel.constants)}, '
                    f'{kernel.push.size if kernel.push else 0}, '
                    f'{", ".join(program_offset(kernel, program) for program in PROGRAMS)}, '
@@ -701,9 +715,21 @@ def source(kernels: List[Kernel]) -> str:
     out.append("""};
 static_assert(sizeof all / sizeof all[0] == count);
 
+constexpr View<std::uint8_t> all_packed[][access_modes] = {
+""")
+    for kernel in kernels:
+        views = ", ".join(view(kernel, mode, modules.get((kernel.name, mode), b"")) for mode in ACCESS_MODES)
+        out.append(f"  {{{views}}},\n")
+    out.append("""};
+static_assert(sizeof all_packed / sizeof all_packed[0] == count);
+
 }  // namespace
 
 const Kernel& get(Id id) noexcept { return all[static_cast<std::size_t>(id)]; }
+
+View<std::uint8_t> packed(Id id, AccessMode mode) noexcept {
+  return all_packed[static_cast<std::size_t>(id)][static_cast<std::size_t>(mode)];
+}
 
 std::size_t Ref::index() const noexcept {
   const std::less<const Kernel*> before;

@@ -111,6 +111,7 @@ brontes_status brontes_vulkan_adopt(const brontes_vulkan_device* external, const
     from.api_version = given.api_version;
     from.allocation_callbacks = given.allocation_callbacks;
     from.memory = memory_allocator(given);
+    from.queue_flags = given.queue_flags;
     return wrap(vulkan::adopt(from, opening), out);
   });
 }

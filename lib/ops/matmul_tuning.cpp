@@ -1,6 +1,7 @@
 #include "ops/matmul_tuning.hpp"
 
 #include "plan/plan.hpp"
+#include "spirv/words.hpp"
 #include "util/bytes.hpp"
 #include "util/hash.hpp"
 
@@ -73,8 +74,9 @@ void add_variant(Hash& hash, KernelSet& known, MatmulForce choice, Layout layout
     for (std::size_t i = 0; i < d.constant_count; ++i) hash.add(d.constants[i]);
     if (known.test(d.kernel.index())) continue;
     known.set(d.kernel.index());
-    for (const auto& module : kernel.modules) {
-      for (std::uint32_t word : module) hash.add(word);
+    for (std::size_t mode = 0; mode < kernels::access_modes; ++mode) {
+      const auto id = static_cast<kernels::Id>(d.kernel.index());
+      for (std::uint8_t byte : kernels::packed(id, static_cast<kernels::AccessMode>(mode))) hash.add(byte);
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "spirv/prune.hpp"
 #include "spirv/specialize_ops.hpp"
+#include "spirv/words.hpp"
 
 namespace brontes::spirv {
 namespace {
@@ -216,7 +217,8 @@ std::vector<std::uint32_t> specialize(const kernels::Kernel& kernel, kernels::Vi
   for (std::size_t i = 0; i < kernel.constants.size && i < values.size; ++i) {
     named.push_back({kernel.constants[i].id, values[i]});
   }
-  return specialize(kernel.words(mode), {named.data(), named.size()});
+  const std::vector<std::uint32_t> module = words(kernel, mode);
+  return specialize({module.data(), module.size()}, {named.data(), named.size()});
 }
 
 }  // namespace brontes::spirv

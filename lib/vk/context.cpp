@@ -75,6 +75,11 @@ Result<Selection> select(const vulkan::ExternalDevice& external, const DeviceOpt
     return Error(Errc::invalid_argument, "adopt: there is no queue family " + std::to_string(family) + " of " +
                                              physical.info.name + " to share buffers with");
   }
+  if ((external.queue_flags & synchronized_queue_bit) != 0 && !physical.synchronized_queues) {
+    return Error(Errc::invalid_argument, "adopt: queue_flags say that the queue is internally synchronized, which " +
+                                             physical.info.name + " does not offer (" + synchronized_queues_extension +
+                                             ")");
+  }
   physical.queue_family = external.queue_family;
   physical.timestamp_bits = families[external.queue_family].timestampValidBits;
   if (external.features == nullptr) {
@@ -104,9 +109,9 @@ Context::Context(Selection selection, const DeviceOptions& options)
 Result<std::shared_ptr<Context>> Context::open(Selection selection, const DeviceOptions& options, bool addresses) {
   std::shared_ptr<Context> self(new Context(std::move(selection), options));
   if (Error e = self->create_device(addresses)) return e;
-  VkQueue queue = VK_NULL_HANDLE;
-  self->device_.table.vkGetDeviceQueue(self->device_.handle, self->physical_.queue_family, 0, &queue);
-  if (Error e = self->start(queue, {}, {}, addresses)) return e;
+  OpenQueue queue;
+  self->device_.table.vkGetDeviceQueue(self->device_.handle, self->physical_.queue_family, 0, &queue.handle);
+  if (Error e = self->start(queue, {}, addresses)) return e;
   return self;
 }
 
@@ -132,7 +137,9 @@ Result<std::shared_ptr<Context>> Context::adopt(Selection selection, const vulka
     self->device_.table.callbacks = &self->device_.callbacks;
   }
   if (Error e = self->load_table()) return e;
-  if (Error e = self->start(external.queue, {external.lock, external.unlock}, external.memory, addresses)) return e;
+  const OpenQueue queue{
+      external.queue, (external.queue_flags & synchronized_queue_bit) != 0, {external.lock, external.unlock}};
+  if (Error e = self->start(queue, external.memory, addresses)) return e;
   return self;
 }
 
@@ -213,10 +220,10 @@ Error Context::load_table() {
   return {};
 }
 
-Error Context::start(VkQueue queue, HostLock host_lock, vulkan::MemoryAllocator host_memory, bool addresses) {
+Error Context::start(const OpenQueue& queue, vulkan::MemoryAllocator host_memory, bool addresses) {
   if (Error e = memory_.open(*this, std::move(host_memory), addresses)) return e;
   physical_.info.mapped_memory = memory_.host_access() == HostAccess::full;
-  if (Error e = queue_.open(queue, std::move(host_lock))) return e;
+  if (Error e = queue_.open(queue)) return e;
   if (Error e = open_cache(options_.pipeline_cache)) return e;
   at_exit_.watch();
   return {};

@@ -151,7 +151,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Error load_table();
   Error create_device(bool addresses);
   void lose() const noexcept;
-  Error start(VkQueue queue, HostLock host_lock, vulkan::MemoryAllocator host_memory, bool addresses);
+  Error start(const OpenQueue& queue, vulkan::MemoryAllocator host_memory, bool addresses);
   Error open_cache(const PipelineCacheOptions& options);
   void save_cache_if_wanted() noexcept;
 

@@ -193,6 +193,12 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
   });
   describe_subgroups(instance, has_extension(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), device);
   device.portability_subset = has_extension(extensions, portability_subset_extension);
+  if (has_extension(extensions, synchronized_queues_extension)) {
+    SynchronizedQueuesFeatures queues;
+    VkPhysicalDeviceFeatures2 more{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &queues};
+    instance.table.vkGetPhysicalDeviceFeatures2(handle, &more);
+    device.synchronized_queues = queues.internallySynchronizedQueues == VK_TRUE;
+  }
   device.memory_budget = has_extension(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   device.calibrated_timestamps =
       has_extension(extensions, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) && has_host_clock(instance, handle);

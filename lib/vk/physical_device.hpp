@@ -18,6 +18,15 @@ namespace brontes::vk {
 /// Vulkan's headers have the name only for who enables beta extensions.
 inline constexpr const char* portability_subset_extension = "VK_KHR_portability_subset";
 
+/// VK_KHR_internally_synchronized_queues, which headers before 2026 do not have.
+inline constexpr const char* synchronized_queues_extension = "VK_KHR_internally_synchronized_queues";
+inline constexpr VkDeviceQueueCreateFlags synchronized_queue_bit = 0x4;
+struct SynchronizedQueuesFeatures {
+  VkStructureType sType = static_cast<VkStructureType>(1000504000);
+  void* pNext = nullptr;
+  VkBool32 internallySynchronizedQueues = VK_FALSE;
+};
+
 struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   DeviceInfo info;
@@ -40,6 +49,7 @@ struct PhysicalDevice {
   bool float_controls = false;                     // shaders can ask for NaN, infinities and signed zeros to be kept
   bool half_denormals = false;                     // and denormal 16-bit floats
   bool calibrated_timestamps = false;              // VK_EXT_calibrated_timestamps, with the clock of trace::now()
+  bool synchronized_queues = false;                // VK_KHR_internally_synchronized_queues, and its feature
   VkDriverId driver_id{};
   std::array<std::uint8_t, 16> driver_uuid{};
   std::array<std::uint8_t, 16> pipeline_cache_uuid{};

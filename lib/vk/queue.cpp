@@ -22,8 +22,9 @@ constexpr VkPipelineStageFlags work_stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BI
 
 }  // namespace
 
-Error Queue::open(VkQueue queue, HostLock host) {
-  std::shared_ptr<QueueMutex> mutex = mutex_of(queue);
+Error Queue::open(const OpenQueue& queue) {
+  const bool shared = !queue.internally_synchronized;
+  std::shared_ptr<QueueMutex> mutex = shared ? mutex_of(queue.handle) : std::make_shared<QueueMutex>();
   VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo create{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
@@ -33,9 +34,9 @@ Error Queue::open(VkQueue queue, HostLock host) {
           "vkCreateSemaphore")) {
     return e;
   }
-  queue_ = queue;
+  queue_ = queue.handle;
   mutex_ = std::move(mutex);
-  host_ = std::move(host);
+  if (shared) host_ = queue.host;
   timeline_ = Semaphore(context_.device(), context_.vk(), semaphore);
   context_.set_name(VK_OBJECT_TYPE_SEMAPHORE, reinterpret_cast<std::uint64_t>(semaphore), "brontes timeline");
   return {};

@@ -48,17 +48,26 @@ struct HostLock {
   std::function<void()> unlock;
 };
 
+/// A queue to be used.
+struct OpenQueue {
+  VkQueue handle = VK_NULL_HANDLE;
+  /// Any thread may use it at any time: nobody else's lock is needed, neither the process's nor the host's.
+  bool internally_synchronized = false;
+  HostLock host;
+};
+
 /// Thread-safety: any thread.
 class Queue {
  public:
   explicit Queue(const Context& context) : context_(context) {}
-  Error open(VkQueue queue, HostLock host = {});
+  Error open(const OpenQueue& queue);
 
   VkQueue handle() const noexcept { return queue_; }
   VkSemaphore timeline() const noexcept { return timeline_.get(); }
 
   /// Vulkan wants submits serialised: hold the lock for any use of handle(). First comes that of the process, then the
-  /// host's own.
+  /// host's own. Where the queue is internally synchronized it is this Queue's alone, and keeps the values of its
+  /// timeline in the order of the submits.
   void lock();
   void unlock() noexcept;
   /// The calling thread holds it, so that locking would never return.

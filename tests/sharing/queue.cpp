@@ -1,5 +1,6 @@
 // Brontes and a host application on one queue: semaphores, the lock, ordering by barriers.
 #include "host.hpp"
+#include "shim.hpp"
 #include "spy.hpp"
 
 #include <atomic>
@@ -384,6 +385,48 @@ TEST_CASE_METHOD(DeviceTest, "the host's own lock is held around every use of th
   }
   CHECK(locked == 0);
   CHECK(times == 18);  // the queue was idle when the Device went
+}
+
+TEST_CASE_METHOD(DeviceTest, "a queue that the driver synchronizes is not locked", "[vulkan][sharing]") {
+  HostOptions options;
+  options.validation = false;  // it does not know the extension
+  Host host(options);
+  host.external.get_instance_proc_addr = shim::get_instance_proc_addr(host.external.get_instance_proc_addr);
+  std::atomic<int> locks{0};
+  host.external.lock = host.external.unlock = [&] { ++locks; };
+  host.external.queue_flags = 0x4;  // VK_DEVICE_QUEUE_CREATE_INTERNALLY_SYNCHRONIZED_BIT_KHR
+  const Error refused = vulkan::adopt(host.external, checked_options()).error();
+  CHECK(refused.code == Errc::invalid_argument);
+  CHECK(refused.message.find("VK_KHR_internally_synchronized_queues") != std::string::npos);
+
+  shim::offer_synchronized_queues(true);
+  {
+    const Result<Device> first = vulkan::adopt(host.external, checked_options());
+    REQUIRE_OK(first.error());
+    const Device second = vulkan::adopt(host.external, checked_options()).value();
+    check_device_works(*first);
+    {
+      // Neither waits for the other, even on one thread; the same Device would refuse to.
+      const auto lock = vulkan::lock_queue(*first);
+      REQUIRE(lock.owns_lock());
+      check_device_works(second);
+    }
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        for (int round = 0; round < 20; ++round) {
+          Batch batch(i % 2 == 0 ? *first : second);
+          const Tensor y = batch.neg(batch.upload({static_cast<float>(round)}));
+          if (batch.execute() || batch.read(y).value() != std::vector<float>{-static_cast<float>(round)}) ++wrong;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == 0);
+  }
+  CHECK(locks == 0);
+  shim::offer_synchronized_queues(false);
 }
 
 }  // namespace brontes::test

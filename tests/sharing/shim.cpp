@@ -9,10 +9,16 @@ namespace {
 std::mutex mutex;
 Seen noted;
 std::uint32_t more_families = 0;
+bool synchronized_queues = false;
+std::mutex queue_mutex;
 
 PFN_vkGetInstanceProcAddr next_instance_proc = nullptr;
 PFN_vkGetDeviceProcAddr next_device_proc = nullptr;
 PFN_vkGetPhysicalDeviceQueueFamilyProperties next_families = nullptr;
+PFN_vkEnumerateDeviceExtensionProperties next_extensions = nullptr;
+PFN_vkGetPhysicalDeviceFeatures2 next_features = nullptr;
+PFN_vkQueueSubmit next_submit = nullptr;
+PFN_vkQueueWaitIdle next_wait_idle = nullptr;
 PFN_vkCreateBuffer next_create_buffer = nullptr;
 PFN_vkCmdPipelineBarrier next_barrier = nullptr;
 PFN_vkCmdBeginDebugUtilsLabelEXT next_begin = nullptr;
@@ -31,6 +37,54 @@ VKAPI_ATTR void VKAPI_CALL families(VkPhysicalDevice device, std::uint32_t* coun
   all.resize(own + more_families, all.front());
   if (all.size() < *count) *count = static_cast<std::uint32_t>(all.size());
   std::memcpy(out, all.data(), *count * sizeof(VkQueueFamilyProperties));
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice device, const char* layer, std::uint32_t* count,
+                                          VkExtensionProperties* out) {
+  std::uint32_t own = 0;
+  VkResult result = next_extensions(device, layer, &own, nullptr);
+  std::vector<VkExtensionProperties> all(own);
+  if (result == VK_SUCCESS) result = next_extensions(device, layer, &own, all.data());
+  if (result != VK_SUCCESS) return result;
+  if (synchronized_queues && layer == nullptr) all.push_back({"VK_KHR_internally_synchronized_queues", 1});
+  const auto size = static_cast<std::uint32_t>(all.size());
+  if (out == nullptr) {
+    *count = size;
+    return VK_SUCCESS;
+  }
+  const bool fits = *count >= size;
+  *count = fits ? size : *count;
+  std::memcpy(out, all.data(), *count * sizeof(VkExtensionProperties));
+  return fits ? VK_SUCCESS : VK_INCOMPLETE;
+}
+
+// Of the extension, which the headers may not have.
+struct SynchronizedQueues {
+  VkStructureType type;
+  void* next;
+  VkBool32 offered;
+};
+
+VKAPI_ATTR void VKAPI_CALL features(VkPhysicalDevice device, VkPhysicalDeviceFeatures2* chain) {
+  next_features(device, chain);
+  if (!synchronized_queues) return;
+  for (void* at = chain->pNext; at != nullptr;) {
+    auto* link = static_cast<SynchronizedQueues*>(at);
+    if (link->type == static_cast<VkStructureType>(1000504000)) link->offered = VK_TRUE;
+    at = link->next;
+  }
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo* infos, VkFence fence) {
+  std::unique_lock lock(queue_mutex, std::defer_lock);
+  if (synchronized_queues) lock.lock();
+  return next_submit(queue, count, infos, fence);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL wait_idle(VkQueue queue) {
+  std::unique_lock lock(queue_mutex, std::defer_lock);
+  if (synchronized_queues) lock.lock();
+  return next_wait_idle(queue);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL create_buffer(VkDevice device, const VkBufferCreateInfo* info,
@@ -94,6 +148,10 @@ PFN_vkVoidFunction hook(const char* name, PFN_vkVoidFunction real) {
     return reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_##function>(mine)); \
   }
   HOOK(vkGetPhysicalDeviceQueueFamilyProperties, next_families, families)
+  HOOK(vkEnumerateDeviceExtensionProperties, next_extensions, extensions)
+  HOOK(vkGetPhysicalDeviceFeatures2, next_features, features)
+  HOOK(vkQueueSubmit, next_submit, submit)
+  HOOK(vkQueueWaitIdle, next_wait_idle, wait_idle)
   HOOK(vkCreateBuffer, next_create_buffer, create_buffer)
   HOOK(vkCmdPipelineBarrier, next_barrier, barrier)
   HOOK(vkCmdBeginDebugUtilsLabelEXT, next_begin, begin_label)
@@ -129,6 +187,7 @@ void forget() {
 }
 
 void show_more_families(std::uint32_t count) { more_families = count; }
+void offer_synchronized_queues(bool offered) { synchronized_queues = offered; }
 
 PFN_vkGetInstanceProcAddr get_instance_proc_addr(PFN_vkGetInstanceProcAddr next) {
   next_instance_proc = next;

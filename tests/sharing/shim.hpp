@@ -25,6 +25,10 @@ void forget();
 /// Families that are shown besides the device's own, each like its first.
 void show_more_families(std::uint32_t count);
 
+/// Offers VK_KHR_internally_synchronized_queues, and synchronizes vkQueueSubmit and vkQueueWaitIdle as a driver with it
+/// does.
+void offer_synchronized_queues(bool offered);
+
 /// To be adopted with. `next` is the loader's.
 PFN_vkGetInstanceProcAddr get_instance_proc_addr(PFN_vkGetInstanceProcAddr next);
 

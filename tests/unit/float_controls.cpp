@@ -1,6 +1,6 @@
 #include "spirv/float_controls.hpp"
 
-#include "kernels.hpp"
+#include "spirv/words.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -90,18 +90,18 @@ void check(const Words& before, std::uint32_t version) {
 TEST_CASE("every kernel can ask for special values to be kept, and nothing else about it changes", "[float_controls]") {
   for (std::size_t i = 0; i < kernels::count; ++i) {
     const kernels::Kernel& kernel = kernels::get(static_cast<kernels::Id>(i));
-    for (const kernels::View<std::uint32_t>& module : kernel.modules) {
-      if (module.size == 0) continue;
+    for (std::size_t mode = 0; mode < kernels::access_modes; ++mode) {
+      if (kernel.modules[mode].size == 0) continue;
       INFO(kernel.name);
-      check({module.begin(), module.end()}, 0x00010300);
-      check({module.begin(), module.end()}, 0x00010500);
+      const Words module = spirv::words(kernel, static_cast<kernels::AccessMode>(mode));
+      check(module, 0x00010300);
+      check(module, 0x00010500);
     }
   }
 }
 
 TEST_CASE("words that are no module stay as they are when asked to keep special values", "[float_controls]") {
-  const kernels::View<std::uint32_t>& whole = kernels::get(kernels::Id::reduce).modules[0];
-  const Words module(whole.begin(), whole.end());
+  const Words module = spirv::words(kernels::get(kernels::Id::reduce));
   for (const Words& words : {Words{}, Words{1, 2, 3}, Words{1, 2, 3, 4, 5, 0}, Words{1, 2, 3, 4, 5, 9u << 16 | 17},
                              Words(module.begin(), module.begin() + 7), Words{1, 2, 3, 4, 5, 2u << 16 | 15, 1}}) {
     Words same = words;
@@ -111,8 +111,7 @@ TEST_CASE("words that are no module stay as they are when asked to keep special 
 }
 
 TEST_CASE("denormal halves can be asked for besides, and take no second extension", "[float_controls]") {
-  const kernels::View<std::uint32_t>& whole = kernels::get(kernels::Id::matmul_naive).modules[0];
-  Words module(whole.begin(), whole.end());
+  Words module = spirv::words(kernels::get(kernels::Id::matmul_naive));
   module[1] = 0x00010300;
   const std::vector<Instruction> before = instructions(module);
   spirv::preserve_special_values(module);

@@ -1,6 +1,7 @@
 // Specialized modules: valid, small, and without branches on constants.
 #include "spirv/specialize.hpp"
 
+#include "spirv/words.hpp"
 #include "support/spirv_interpreter.hpp"
 #include "support/spirv_validator.hpp"
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
@@ -42,17 +44,22 @@ enum ElementwiseCode : std::uint32_t {
 std::uint32_t step(std::uint32_t op, std::uint32_t x = 0, std::uint32_t y = 0) { return op | x << 8 | y << 16; }
 
 // Every kernel in every access mode it has, each as if that were its only one.
-std::vector<kernels::Kernel> all_kernels() {
-  std::vector<kernels::Kernel> all;
-  for (std::size_t i = 0; i < kernels::count; ++i) {
-    const kernels::Kernel& kernel = kernels::get(static_cast<kernels::Id>(i));
-    for (const kernels::View<std::uint32_t>& module : kernel.modules) {
-      if (module.size == 0) continue;
-      all.push_back(kernel);
-      all.back().modules[0] = module;
+const std::vector<kernels::Kernel>& all_kernels() {
+  static std::deque<Words> modules;
+  static const std::vector<kernels::Kernel> kernels = [] {
+    std::vector<kernels::Kernel> all;
+    for (std::size_t i = 0; i < kernels::count; ++i) {
+      const kernels::Kernel& kernel = kernels::get(static_cast<kernels::Id>(i));
+      for (std::size_t mode = 0; mode < kernels::access_modes; ++mode) {
+        if (kernel.modules[mode].size == 0) continue;
+        const Words& words = modules.emplace_back(spirv::words(kernel, static_cast<kernels::AccessMode>(mode)));
+        all.push_back(kernel);
+        all.back().modules[0] = {words.data(), words.size()};
+      }
     }
-  }
-  return all;
+    return all;
+  }();
+  return kernels;
 }
 
 // The kernel with its default constants but for these. A name it does not have is passed over.

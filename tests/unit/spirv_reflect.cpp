@@ -3,6 +3,7 @@
 #include "spirv/prune.hpp"
 #include "spirv/reflect.hpp"
 #include "spirv/specialize_ops.hpp"
+#include "spirv/words.hpp"
 
 #include "accumulate.spv.h"
 #include "array.spv.h"
@@ -108,7 +109,7 @@ std::vector<std::pair<std::string, Words>> all_modules() {
   };
   for (kernels::Id id : library_kernels) {
     const kernels::Kernel& kernel = kernels::get(id);
-    all.emplace_back(kernel.name, Words(kernel.words().begin(), kernel.words().end()));
+    all.emplace_back(kernel.name, spirv::words(kernel));
   }
   return all;
 }
@@ -119,7 +120,8 @@ TEST_CASE("reflection of the library's kernels agrees with what kernelgen found"
   for (std::size_t i = 0; i < kernels::count; ++i) {
     const kernels::Kernel& kernel = kernels::get(static_cast<kernels::Id>(i));
     INFO(kernel.name);
-    const auto module = reflect({kernel.words().data, kernel.words().size});
+    const Words words = spirv::words(kernel);
+    const auto module = reflect(words);
     INFO(module.error().message);
     REQUIRE(module.has_value());
     CHECK(module->push_bytes == kernel.push_bytes);

@@ -60,7 +60,9 @@ typedef struct brontes_vulkan_device {
   size_t queue_family_count;
   /** VkApplicationInfo::apiVersion of the instance, where you know it; 0: the library finds out as far as it can. */
   uint32_t api_version;
-  uint32_t reserved; /**< 0 */
+  /** VkDeviceQueueCreateInfo::flags of the queue. With VK_DEVICE_QUEUE_CREATE_INTERNALLY_SYNCHRONIZED_BIT_KHR (4) any
+   *  thread may use it without a lock, and neither `lock` nor `unlock` is called. */
+  VkDeviceQueueCreateFlags queue_flags;
   /** For the host memory that the driver takes for the library's Vulkan objects. Copied; what pUserData points to lives
    *  as long as the handles. */
   const VkAllocationCallbacks* allocation_callbacks;

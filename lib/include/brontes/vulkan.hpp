@@ -194,6 +194,10 @@ struct ExternalDevice {
   /// VkApplicationInfo::apiVersion of the instance, where you know it: one below 1.2 is then an error that says so.
   /// With 0 Brontes finds out as far as it can.
   std::uint32_t api_version = 0;
+  /// VkDeviceQueueCreateInfo::flags of the queue. With VK_DEVICE_QUEUE_CREATE_INTERNALLY_SYNCHRONIZED_BIT_KHR (4) any
+  /// thread may use it without a lock: Brontes calls neither `lock` nor `unlock`, and Devices on the queue do not wait
+  /// for each other. The bit is an error where the device does not offer VK_KHR_internally_synchronized_queues.
+  VkDeviceQueueCreateFlags queue_flags = 0;
   /// Queue families, besides queue_family, whose queues use Brontes' buffers. Buffers are shared by all of them
   /// (VK_SHARING_MODE_CONCURRENT), so no ownership has to be transferred. Needed only during adopt().
   Span<const std::uint32_t> queue_families;
