@@ -231,7 +231,7 @@ Result<std::uint64_t> Program::submit(Span<const VkCommandBuffer> parts, Span<co
   if (!submitted) return submitted.error();
   const std::uint64_t value = last_submit_ = *submitted;
   for (const vk::Commands& slot : slots) slot->last_use = value;
-  if (encoded_.descriptors) encoded_.descriptors->last_use = value;
+  encoded_.bindings.used(value);
   for (const auto* memory : {&arena_, &staging_, &readback_}) {
     if (*memory) (*memory)->last_use = value;
   }
