@@ -4,6 +4,7 @@
 #include "api/access.hpp"
 #include "api/kernel.hpp"
 #include "api/program.hpp"
+#include "api/spare_arena.hpp"
 #include "ops/catalogue.hpp"
 #include "ops/matmul.hpp"
 #include "ops/reduce.hpp"
@@ -24,7 +25,6 @@
 #include <array>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <tuple>
 #include <unordered_map>
 
@@ -47,40 +47,6 @@ Error no_state(const char* op) {
   return Error(Errc::invalid_argument,
                std::string(op) + ": the Batch has been moved from, or there was no memory to make it");
 }
-
-/// An arena of before Batch::reset(), for the next execution. None in a forked process, where a thread that does not
-/// exist may have the lock.
-class SpareArena final : public vk::Reclaimer {
- public:
-  explicit SpareArena(vk::Context* context) : context_(context) {
-    if (context_ != nullptr) context_->memory().add(*context_, *this);
-  }
-  ~SpareArena() {
-    if (context_ != nullptr) context_->memory().remove(*context_, *this);
-  }
-  SpareArena(const SpareArena&) = delete;
-  SpareArena& operator=(const SpareArena&) = delete;
-
-  void reclaim() noexcept override { take(); }
-
-  std::shared_ptr<vk::Allocation> take() noexcept {
-    if (context_ == nullptr || context_->abandoned()) return nullptr;
-    const std::lock_guard lock(mutex_);
-    return std::exchange(arena_, nullptr);
-  }
-
-  /// The largest one stays.
-  void offer(const std::shared_ptr<vk::Allocation>& arena) noexcept {
-    if (context_ == nullptr || context_->abandoned()) return;
-    const std::lock_guard lock(mutex_);
-    if (!arena_ || arena_->bytes() < arena->bytes()) arena_ = arena;
-  }
-
- private:
-  vk::Context* context_;
-  std::mutex mutex_;
-  std::shared_ptr<vk::Allocation> arena_;
-};
 
 }  // namespace
 
@@ -252,6 +218,8 @@ struct Batch::State {
   Result<std::unique_ptr<submit::Program>> build(encode::Use use, const std::shared_ptr<vk::Allocation>& given) const;
   Result<Submission> submit(const vk::Dependencies& dependencies = {});
   void reset() noexcept;
+  void find_landing();
+  bool is_in_place(Span<const plan::Placement> uploads) const;
   template <class T>
   Error read(const Tensor& x, Span<T> out) const;
 };
@@ -272,7 +240,7 @@ Result<plan::Plan> Batch::State::plan(bool to_run) const {
   return tune::make_checked_plan(engine, graph, planning);
 }
 
-// The arena may be the `given` one, if nobody else has it, it is idle, and neither too small nor much too large.
+// The arena may be the `given` one if it is idle, and neither too small nor much too large.
 Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use,
                                                              const std::shared_ptr<vk::Allocation>& given) const {
   if (error) return error;
@@ -282,12 +250,10 @@ Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use,
   if (!planned) return planned.error();
   submit::SharedMemory shared;
   const std::uint64_t needed = planned->arena_bytes;
-  if (given && needed <= given->bytes() && given->bytes() / 4 <= needed && given.use_count() == 1) {
-    // A Program that let go of it in another thread had said before when it used it last. Letting go of a copy makes
-    // that visible here; a fence would too, but the thread sanitizer does not know fences.
-    std::shared_ptr<vk::Allocation>(given).reset();
-    if (context->queue().reached(given->last_use)) shared.arena = given;
+  if (given && needed <= given->bytes() && given->bytes() / 4 <= needed) {
+    if (graph.landing() != nullptr ? is_in_place(planned->uploads) : is_idle(given)) shared.arena = given;
   }
+  const bool in_place = graph.landing() != nullptr && shared.arena;
   std::vector<std::string> labels;
   if (context->labels() || context->trace().on()) labels = plan::labels(*planned, graph);
   auto program =
@@ -295,9 +261,37 @@ Result<std::unique_ptr<submit::Program>> Batch::State::build(encode::Use use,
   if (!program) return program.error();
   const auto& places = (*program)->plan().uploads;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (Error e = (*program)->write(places[i].offset, graph.uploads()[i].data.get(), places[i].bytes)) return e;
+    const record::Upload& upload = graph.uploads()[i];
+    if (in_place && upload.landed != record::Upload::not_landed) {
+      (*program)->has_written(places[i].bytes);
+    } else if (Error e = (*program)->write(places[i].offset, graph.data_of(upload), places[i].bytes)) {
+      return e;
+    }
   }
   return program;
+}
+
+// Before the first upload of a recording: those may be written to the spare arena at once.
+void Batch::State::find_landing() {
+  if (graph.landing() != nullptr || !graph.uploads().empty() || !context ||
+      context->memory().host_access() != vk::HostAccess::full)
+    return;
+  std::shared_ptr<vk::Allocation> arena = spare.take();
+  if (!arena) return;
+  if (!is_idle(arena)) {
+    spare.offer(arena);
+    return;
+  }
+  graph.land(std::make_unique<ArenaLanding>(std::move(arena), engine->traits().storage_alignment));
+}
+
+// What has landed is where these are.
+bool Batch::State::is_in_place(Span<const plan::Placement> uploads) const {
+  for (std::size_t i = 0; i < uploads.size(); ++i) {
+    const std::uint64_t landed = graph.uploads()[i].landed;
+    if (landed != record::Upload::not_landed && landed != uploads[i].offset) return false;
+  }
+  return true;
 }
 
 Result<Submission> Batch::State::submit(const vk::Dependencies& dependencies) {
@@ -309,10 +303,18 @@ Result<Submission> Batch::State::submit(const vk::Dependencies& dependencies) {
     return SubmissionAccess::make(context, *value);
   }
   // Goes back unless it is used.
-  std::shared_ptr<vk::Allocation> given = spare.take();
+  const auto* landing = static_cast<const ArenaLanding*>(graph.landing());
+  std::shared_ptr<vk::Allocation> given = landing != nullptr ? landing->arena() : spare.take();
   auto built = build(encode::Use::once, given);
+  if (!built && built.error().code == Errc::out_of_memory && landing != nullptr) {
+    // Without the arena of before there may be enough for that of now.
+    if (Error e = graph.leave_landing()) return e;
+    landing = nullptr;
+    given.reset();
+    built = build(encode::Use::once, nullptr);
+  }
   if (!built) {
-    if (given) spare.offer(given);
+    if (given && landing == nullptr) spare.offer(given);
     return built.error();
   }
   std::unique_ptr<submit::Program> program = std::move(*built);
@@ -330,8 +332,11 @@ Result<Submission> Batch::State::submit(const vk::Dependencies& dependencies) {
   reserve_one_more(programs);
 
   auto value = program->submit(dependencies);
-  if (given && (!value || program->arena() != given)) spare.offer(given);
-  if (!value) return value.error();
+  if (!value) {
+    if (given && landing == nullptr) spare.offer(given);
+    return value.error();
+  }
+  if (given && program->arena() != given) spare.return_unused(given);
   program->finish();
   submit::add(stats, program->stats());
   auto arena = program->arena();
@@ -400,7 +405,10 @@ Tensor OpAccess::tensor(Batch& batch, ValueId value) noexcept {
 Tensor Batch::upload(Span<const float> data) { return upload(data, Shape()); }
 
 Tensor Batch::upload(Span<const float> data, Shape shape) {
-  return State::record(state_.get(), "upload", [&](State& s) { return s.finish(s.graph.upload(data, shape)); });
+  return State::record(state_.get(), "upload", [&](State& s) {
+    s.find_landing();
+    return s.finish(s.graph.upload(data, shape));
+  });
 }
 
 Tensor Batch::upload(std::initializer_list<float> data) { return upload(data, Shape()); }
@@ -412,7 +420,10 @@ Tensor Batch::upload(std::initializer_list<float> data, Shape shape) {
 Tensor Batch::upload(Span<const std::int32_t> data) { return upload(data, Shape()); }
 
 Tensor Batch::upload(Span<const std::int32_t> data, Shape shape) {
-  return State::record(state_.get(), "upload", [&](State& s) { return s.finish(s.graph.upload_i32(data, shape)); });
+  return State::record(state_.get(), "upload", [&](State& s) {
+    s.find_landing();
+    return s.finish(s.graph.upload_i32(data, shape));
+  });
 }
 
 Tensor Batch::upload_i32(std::initializer_list<std::int32_t> data) { return upload_i32(data, Shape()); }
@@ -886,9 +897,8 @@ Result<std::vector<std::int32_t>> Batch::read_i32(Tensor x) const {
 }
 
 void Batch::State::reset() noexcept {
-  record::Graph fresh(max_value_bytes());
-  fresh.reuse_blocks(std::move(graph));
-  graph = std::move(fresh);
+  if (const auto* landing = static_cast<const ArenaLanding*>(graph.landing())) spare.offer(landing->arena());
+  graph.restart();
   ++owner.generation;
   error = {};
   stats = {};

@@ -2,9 +2,7 @@
 
 #include "vk/context.hpp"
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace brontes::encode {
 namespace {
@@ -61,17 +59,11 @@ bool runs_several_ops(const plan::Plan& plan, const plan::Dispatch& dispatch) {
   return steps > 1;
 }
 
-// Neighbours mostly share a pipeline, and a plan has few of them.
 void count_pipelines(const plan::Plan& plan, const Bindings& bindings, BatchStats& per_run) {
-  std::vector<VkPipeline> seen;
-  for (std::size_t i = 0; i < plan.dispatches.size(); ++i) {
-    const vk::Pipelines::Bound& bound = bindings.pipeline(i);
-    if (i != 0 && bindings.pipeline(i - 1).pipeline == bound.pipeline) continue;
-    if (std::find(seen.begin(), seen.end(), bound.pipeline) != seen.end()) continue;
-    seen.push_back(bound.pipeline);
+  for (const Bindings::Distinct& pipeline : bindings.pipelines()) {
     ++per_run.pipelines_used;
-    per_run.spirv_bytes += bound.spirv_bytes;
-    if (runs_several_ops(plan, plan.dispatches[i])) ++per_run.fused_programs;
+    per_run.spirv_bytes += pipeline.bound.spirv_bytes;
+    if (runs_several_ops(plan, plan.dispatches[pipeline.dispatch])) ++per_run.fused_programs;
   }
 }
 
@@ -86,10 +78,7 @@ Result<EncodedPlan> encode_plan(vk::Context& context, const plan::Plan& plan, co
     per_run.bytes_down = plan.element_bytes_down;
   }
   if (plan.dispatches.empty() && memories.staging == nullptr && memories.readback == nullptr) return out;
-  auto descriptors = context.recycler().take_descriptors(descriptor_needs(plan, memories), &cost.allocations);
-  if (!descriptors) return descriptors.error();
-  out.descriptors = std::move(*descriptors);
-  auto bindings = Bindings::make(context, plan, memories, *out.descriptors, &cost.pipelines_created);
+  auto bindings = Bindings::make(context, plan, memories, cost);
   if (!bindings) return bindings.error();
   out.bindings = std::move(*bindings);
   count_pipelines(plan, out.bindings, per_run);

@@ -22,8 +22,7 @@ struct CommandBuffers {
 
 /// Everything that is written for one choice of memory.
 struct EncodedPlan : CommandBuffers {
-  vk::Descriptors descriptors;
-  Bindings bindings;  // in them
+  Bindings bindings;
 };
 
 /// The same run once more with timestamps, and no other difference. It uses what the EncodedPlan has.

@@ -106,27 +106,6 @@ kernels::AccessMode access_of(const plan::Dispatch& d, const Memories& memories)
   return d.access;
 }
 
-}  // namespace
-
-vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan, const Memories& memories) {
-  vk::DescriptorNeeds needs;
-  for (const plan::Dispatch& d : plan.dispatches) {
-    ++needs.sets;
-    const kernels::AccessMode access = access_of(d, memories);
-    if (access == kernels::AccessMode::pointer) {
-      ++needs.uniform;
-      continue;
-    }
-    for (const kernels::Binding& slot : kernels::get(d.kernel).bindings) {
-      const bool texel = vk::descriptor_type(access, slot.access) == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
-      ++(texel ? needs.texel : needs.storage);
-    }
-  }
-  return needs;
-}
-
-namespace {
-
 // Collects the descriptors of a plan and writes them in one call.
 class DescriptorWrites {
  public:
@@ -136,12 +115,7 @@ class DescriptorWrites {
     writes_.reserve(needs.storage + needs.uniform + needs.texel);
   }
 
-  void addresses(VkDescriptorSet set, const plan::Dispatch& d, const vk::Allocation& tables, std::uint64_t offset) {
-    auto* table = reinterpret_cast<VkDeviceAddress*>(tables.mapped() + offset);
-    const kernels::Kernel& kernel = kernels::get(d.kernel);
-    for (std::size_t b = 0; b < d.binding_count; ++b) {
-      table[kernel.bindings[b].binding] = memory(d.bindings[b]).address() + d.bindings[b].offset;
-    }
+  void table(VkDescriptorSet set, const vk::Allocation& tables, std::uint64_t offset) {
     buffers_.push_back({tables.buffer(), offset, vk::address_table_bytes});
     add(set, 0, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER).pBufferInfo = &buffers_.back();
   }
@@ -149,30 +123,35 @@ class DescriptorWrites {
   Error slot(VkDescriptorSet set, const plan::Dispatch& d, kernels::AccessMode access, std::size_t b) {
     const kernels::Binding& slot = kernels::get(d.kernel).bindings[b];
     const plan::Region& r = d.bindings[b];
+    vk::Allocation& memory = memory_of(r, memories_);
     const VkDescriptorType type = vk::descriptor_type(access, slot.access);
     // Whole vec4s; allocations and arena ranges end on such a boundary, or may be read up to one. Other kernels may ask
     // for an array's length.
-    const bool exact = !d.kernel.is_library() || (slot.access != kernels::Access::read && memory(r).exact());
+    const bool exact = !d.kernel.is_library() || (slot.access != kernels::Access::read && memory.exact());
     const std::uint64_t bytes = exact ? r.bytes : (r.bytes + 15) / 16 * 16;
     if (type == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER) {
-      auto view = memory(r).view(r.offset, bytes);
-      if (!view) return view.error();
-      views_.push_back(*view);
+      // Slots that a kernel does not use show the same as one that it uses.
+      if (views_.empty() || !(r == viewed_)) {
+        auto view = memory.view(r.offset, bytes);
+        if (!view) return view.error();
+        views_.push_back(*view);
+        viewed_ = r;
+      }
       add(set, slot.binding, type).pTexelBufferView = &views_.back();
     } else {
-      buffers_.push_back({memory(r).buffer(), memory(r).offset() + r.offset, bytes});
+      buffers_.push_back({memory.buffer(), memory.offset() + r.offset, bytes});
       add(set, slot.binding, type).pBufferInfo = &buffers_.back();
     }
     return {};
   }
 
   void run(const vk::Context& context) const {
+    if (writes_.empty()) return;
     context.vk().vkUpdateDescriptorSets(context.device(), static_cast<std::uint32_t>(writes_.size()), writes_.data(), 0,
                                         nullptr);
   }
 
  private:
-  vk::Allocation& memory(const plan::Region& r) const { return memory_of(r, memories_); }
   VkWriteDescriptorSet& add(VkDescriptorSet set, std::uint32_t binding, VkDescriptorType type) {
     VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
     write.dstSet = set;
@@ -185,59 +164,102 @@ class DescriptorWrites {
   const Memories& memories_;
   std::vector<VkDescriptorBufferInfo> buffers_;
   std::vector<VkBufferView> views_;
+  plan::Region viewed_;  // by the last of them
   std::vector<VkWriteDescriptorSet> writes_;
 };
 
+bool same_pipeline(const plan::Dispatch& a, const plan::Dispatch& b) {
+  return a.kernel == b.kernel && a.in_parts == b.in_parts &&
+         std::equal(a.constants.begin(), a.constants.begin() + a.constant_count, b.constants.begin());
+}
+
 }  // namespace
 
-Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
-                                const vk::DescriptorSlot& descriptors, std::uint64_t* pipelines_created) {
-  const vk::DeviceTable& vk = context.vk();
-  const std::size_t count = plan.dispatches.size();
-  Bindings self;
-  if (count == 0) return self;
-
-  self.pipelines_.reserve(count);
-  std::vector<VkDescriptorSetLayout> layouts;
-  layouts.reserve(count);
-  std::vector<kernels::AccessMode> accesses;
-  accesses.reserve(count);
-  for (const plan::Dispatch& d : plan.dispatches) {
-    accesses.push_back(access_of(d, memories));
-    auto pipeline = context.pipelines().get(d.kernel, accesses.back(), d.constants.data(), d.constant_count, d.in_parts,
-                                            pipelines_created);
-    if (!pipeline) return pipeline.error();
-    self.pipelines_.push_back(*pipeline);
-    layouts.push_back(pipeline->set_layout);
-  }
-
-  VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
-  allocate.descriptorPool = descriptors.pool.get();
-  allocate.descriptorSetCount = static_cast<std::uint32_t>(count);
-  allocate.pSetLayouts = layouts.data();
-  self.sets_.resize(count);
-  if (Error e = context.check(vk.vkAllocateDescriptorSets(context.device(), &allocate, self.sets_.data()),
-                              "vkAllocateDescriptorSets")) {
-    return e;
-  }
-
-  DescriptorWrites writes(memories, descriptor_needs(plan, memories));
-  std::uint64_t next_table = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+Error Bindings::find_pipelines(vk::Context& context, const plan::Plan& plan, const Memories& memories,
+                               BatchStats& cost) {
+  uses_.reserve(plan.dispatches.size());
+  for (std::uint32_t i = 0; i < plan.dispatches.size(); ++i) {
     const plan::Dispatch& d = plan.dispatches[i];
-    if (accesses[i] == kernels::AccessMode::pointer) {
-      writes.addresses(self.sets_[i], d, *descriptors.addresses, next_table);
-      next_table += vk::address_stride(context);
+    const kernels::AccessMode access = access_of(d, memories);
+    // Neighbours mostly share a pipeline.
+    if (i != 0 && access == uses_[i - 1].access && same_pipeline(d, plan.dispatches[i - 1])) {
+      uses_.push_back(uses_[i - 1]);
+      ++context.pipelines().requested;
+      continue;
+    }
+    auto bound = context.pipelines().get(d.kernel, access, d.constants.data(), d.constant_count, d.in_parts,
+                                         &cost.pipelines_created);
+    if (!bound) return bound.error();
+    auto known = std::find_if(pipelines_.begin(), pipelines_.end(),
+                              [&](const Distinct& p) { return p.bound.pipeline == bound->pipeline; });
+    if (known == pipelines_.end()) known = pipelines_.insert(known, {*bound, i});
+    uses_.push_back({static_cast<std::uint32_t>(known - pipelines_.begin()), access});
+  }
+  return {};
+}
+
+Error Bindings::write_descriptors(const vk::Context& context, const plan::Plan& plan, const Memories& memories) {
+  vk::DescriptorNeeds needs;
+  for (const Use& use : uses_) needs += pipelines_[use.pipeline].bound.set;
+  DescriptorWrites writes(memories, needs);
+  vk::DescriptorSlot& slot = *descriptors_;
+  vk::DescriptorSlot::Sets* sets = nullptr;
+  vk::DescriptorSlot::Sets* with_tables = nullptr;  // one layout at most
+  std::uint64_t tables_end = 0;
+  sets_.reserve(uses_.size());
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    const plan::Dispatch& d = plan.dispatches[i];
+    const VkDescriptorSetLayout layout = pipeline(i).set_layout;
+    if (sets == nullptr || sets->layout != layout) sets = &slot.of(layout);
+    const std::size_t number = sets->used++;
+    const VkDescriptorSet set = sets_.emplace_back(sets->all[number]);
+    if (uses_[i].access == kernels::AccessMode::pointer) {
+      // The set of this number shows the table of this number, whatever it is used for.
+      const std::uint64_t offset = number * vk::address_stride(context);
+      auto* table = reinterpret_cast<VkDeviceAddress*>(slot.addresses->mapped() + offset);
+      const kernels::Kernel& kernel = kernels::get(d.kernel);
+      for (std::size_t b = 0; b < d.binding_count; ++b) {
+        table[kernel.bindings[b].binding] = memory_of(d.bindings[b], memories).address() + d.bindings[b].offset;
+      }
+      tables_end = std::max(tables_end, offset + vk::address_table_bytes);
+      with_tables = sets;
+      if (number >= sets->written) writes.table(set, *slot.addresses, offset);
       continue;
     }
     for (std::size_t b = 0; b < d.binding_count; ++b) {
-      if (Error e = writes.slot(self.sets_[i], d, accesses[i], b)) return e;
+      if (Error e = writes.slot(set, d, uses_[i].access, b)) return e;
     }
   }
   writes.run(context);
-  if (next_table != 0) {
-    if (Error e = descriptors.addresses->flush(next_table)) return e;
+  if (with_tables != nullptr) with_tables->written = std::max(with_tables->written, with_tables->used);
+  return tables_end != 0 ? slot.addresses->flush(tables_end) : Error();
+}
+
+Result<Bindings> Bindings::make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
+                                BatchStats& cost) {
+  Bindings self;
+  if (plan.dispatches.empty()) return self;
+  if (Error e = self.find_pipelines(context, plan, memories, cost)) return e;
+
+  std::vector<vk::Recycler::SetsWanted> wanted;
+  for (const Distinct& p : self.pipelines_) {
+    const bool known = std::any_of(wanted.begin(), wanted.end(),
+                                   [&](const vk::Recycler::SetsWanted& w) { return w.layout == p.bound.set_layout; });
+    if (!known) wanted.push_back({p.bound.set_layout, p.bound.set, 0});
   }
+  vk::Recycler::SetsWanted* last = wanted.data();
+  for (const Use& use : self.uses_) {
+    const VkDescriptorSetLayout layout = self.pipelines_[use.pipeline].bound.set_layout;
+    if (last->layout != layout) {
+      last = &*std::find_if(wanted.begin(), wanted.end(),
+                            [&](const vk::Recycler::SetsWanted& w) { return w.layout == layout; });
+    }
+    ++last->count;
+  }
+  auto descriptors = context.recycler().take_descriptors(wanted, &cost.allocations);
+  if (!descriptors) return descriptors.error();
+  self.descriptors_ = std::move(*descriptors);
+  if (Error e = self.write_descriptors(context, plan, memories)) return e;
   return self;
 }
 

@@ -7,6 +7,7 @@
 #include "vk/recycler.hpp"
 
 #include <brontes/error.hpp>
+#include <brontes/stats.hpp>
 #include <brontes/tensor.hpp>
 
 #include <cstdint>
@@ -59,16 +60,39 @@ struct Marks {
 /// The pipelines and descriptor sets of a plan's dispatches, in their order.
 class Bindings {
  public:
-  /// Sets come from `descriptors`, which has room for descriptor_needs(plan, memories). Writes the addresses, too.
+  /// Writes the descriptors and addresses, too. Adds to `cost` the allocations and pipelines it took.
   static Result<Bindings> make(vk::Context& context, const plan::Plan& plan, const Memories& memories,
-                               const vk::DescriptorSlot& descriptors, std::uint64_t* pipelines_created);
+                               BatchStats& cost);
 
-  const vk::Pipelines::Bound& pipeline(std::size_t dispatch) const { return pipelines_[dispatch]; }
+  const vk::Pipelines::Bound& pipeline(std::size_t dispatch) const {
+    return pipelines_[uses_[dispatch].pipeline].bound;
+  }
   const VkDescriptorSet& set(std::size_t dispatch) const { return sets_[dispatch]; }
 
+  /// A pipeline, and the first dispatch that uses it.
+  struct Distinct {
+    vk::Pipelines::Bound bound;
+    std::uint32_t dispatch;
+  };
+  const std::vector<Distinct>& pipelines() const noexcept { return pipelines_; }
+
+  /// A submit has used them.
+  void used(std::uint64_t timeline_value) noexcept {
+    if (descriptors_) descriptors_->last_use = timeline_value;
+  }
+
  private:
-  std::vector<vk::Pipelines::Bound> pipelines_;
+  struct Use {
+    std::uint32_t pipeline;
+    kernels::AccessMode access;
+  };
+  Error find_pipelines(vk::Context& context, const plan::Plan& plan, const Memories& memories, BatchStats& cost);
+  Error write_descriptors(const vk::Context& context, const plan::Plan& plan, const Memories& memories);
+
+  std::vector<Distinct> pipelines_;
+  std::vector<Use> uses_;  // by dispatch
   std::vector<VkDescriptorSet> sets_;
+  vk::Descriptors descriptors_;
 };
 
 /// Thread-safety: one thread at a time.
@@ -101,7 +125,5 @@ class Encoder {
   const vk::Context& context_;
   VkCommandBuffer commands_;
 };
-
-vk::DescriptorNeeds descriptor_needs(const plan::Plan& plan, const Memories& memories);
 
 }  // namespace brontes::encode

@@ -8,64 +8,91 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <tuple>
-#include <unordered_map>
 
 namespace brontes::plan {
 namespace {
 
 constexpr std::uint32_t nobody = ~std::uint32_t{0};
 
-struct Segment {
-  std::uint64_t end = 0;
-  std::uint32_t writer = nobody;
-  std::vector<std::uint32_t> readers;  // since the write
-};
+// The arena first, then the resources.
+std::size_t history_of(const Region& region) { return region.resource == arena ? 0 : region.resource + std::size_t{1}; }
 
-// The touched bytes of one resource, as disjoint segments by their first byte.
+// Who touched the bytes of one resource. These are cut wherever a range begins or ends that some dispatch touches, so
+// that every range is a run of whole segments.
 class History {
  public:
-  // Calls visit(begin, segment) for every segment in [begin, end), after making segments begin and
-  // end exactly there; gaps become fresh segments.
+  void touch(const Region& region) {
+    cuts_.push_back(region.offset);
+    cuts_.push_back(region.offset + region.bytes);
+  }
+  // Nothing new is touched from here on.
+  void close() {
+    if (!std::is_sorted(cuts_.begin(), cuts_.end())) std::sort(cuts_.begin(), cuts_.end());
+    cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+    segments_.resize(cuts_.size());  // from each cut to the next
+  }
+
+  struct Segment {
+    std::uint32_t writer = nobody;
+    std::uint32_t last_reader = nobody;  // since the write: an index into the readers
+  };
+
+  // Calls visit(segment, its bytes) for all of a region.
   template <class Visit>
-  void for_each(std::uint64_t begin, std::uint64_t end, Visit visit) {
-    split(begin);
-    split(end);
-    auto it = segments_.lower_bound(begin);
-    std::uint64_t at = begin;
-    while (at < end) {
-      if (it == segments_.end() || it->first > at) {
-        const std::uint64_t gap_end = it == segments_.end() ? end : std::min(end, it->first);
-        it = segments_.emplace_hint(it, at, Segment{gap_end, nobody, {}});
-      }
-      visit(it->first, it->second);
-      at = it->second.end;
-      ++it;
+  void for_each(const Region& region, Visit visit) {
+    auto at = static_cast<std::size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), region.offset) - cuts_.begin());
+    for (const std::uint64_t end = region.offset + region.bytes; cuts_[at] != end; ++at) {
+      visit(segments_[at], Region{region.resource, cuts_[at], cuts_[at + 1] - cuts_[at]});
     }
   }
 
-  // Makes [begin, end) one segment written by `writer`.
-  void overwrite(std::uint64_t begin, std::uint64_t end, std::uint32_t writer) {
-    split(begin);
-    split(end);
-    auto it = segments_.erase(segments_.lower_bound(begin), segments_.lower_bound(end));
-    segments_.emplace_hint(it, begin, Segment{end, writer, {}});
+ private:
+  std::vector<std::uint64_t> cuts_;
+  std::vector<Segment> segments_;
+};
+
+// Those of a segment are a list, the last one first.
+class Readers {
+ public:
+  void add(History::Segment& segment, std::uint32_t reader) {
+    if (segment.last_reader != nobody && all_[segment.last_reader].who == reader) return;
+    all_.push_back({reader, segment.last_reader});
+    segment.last_reader = static_cast<std::uint32_t>(all_.size() - 1);
+  }
+  template <class Visit>
+  void for_each(const History::Segment& segment, Visit visit) const {
+    for (std::uint32_t r = segment.last_reader; r != nobody; r = all_[r].before) visit(all_[r].who);
   }
 
  private:
-  void split(std::uint64_t at) {
-    auto it = segments_.upper_bound(at);
-    if (it == segments_.begin()) return;
-    --it;
-    if (it->first == at || it->second.end <= at) return;
-    Segment tail = it->second;
-    it->second.end = at;
-    segments_.emplace_hint(std::next(it), at, std::move(tail));
-  }
-
-  std::map<std::uint64_t, Segment> segments_;
+  struct Reader {
+    std::uint32_t who;
+    std::uint32_t before;
+  };
+  std::vector<Reader> all_;
 };
+
+template <class Visit>
+void for_each_used(const Dispatch& dispatch, Visit visit) {
+  for (std::size_t b = 0; b < dispatch.binding_count; ++b) {
+    if ((dispatch.used >> b & 1u) != 0 && dispatch.bindings[b].bytes != 0) visit(b, dispatch.bindings[b]);
+  }
+}
+
+std::vector<History> make_histories(const std::vector<Dispatch>& dispatches) {
+  std::size_t resources = 0;
+  auto count = [&](std::size_t, const Region& r) {
+    if (r.resource != arena) resources = std::max<std::size_t>(resources, r.resource + std::size_t{1});
+  };
+  for (const Dispatch& d : dispatches) for_each_used(d, count);
+  std::vector<History> histories(resources + 1);
+  for (const Dispatch& d : dispatches) {
+    for_each_used(d, [&](std::size_t, const Region& r) { histories[history_of(r)].touch(r); });
+  }
+  for (History& history : histories) history.close();
+  return histories;
+}
 
 // Joins hazards of one kind between the same two dispatches whose bytes touch: an operand read twice, or
 // a range that other accesses have cut up, is one hazard.
@@ -99,7 +126,8 @@ const char* to_string(HazardKind kind) noexcept {
 }
 
 void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers) {
-  std::unordered_map<record::ResourceId, History> histories;
+  std::vector<History> histories = make_histories(dispatches);
+  Readers readers;
   std::vector<Hazard> hazards;
   std::uint32_t levels = 0;
 
@@ -111,34 +139,30 @@ void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers) {
       hazards.push_back({kind, from, i, region});
       dispatch.level = std::max(dispatch.level, dispatches[from].level + 1);
     };
-    auto regions = [&](bool (Dispatch::*wanted)(std::size_t) const noexcept, auto visit) {
-      for (std::size_t b = 0; b < dispatch.binding_count; ++b) {
-        if ((dispatch.*wanted)(b) && dispatch.bindings[b].bytes != 0) visit(dispatch.bindings[b]);
-      }
-    };
 
-    regions(&Dispatch::reads, [&](const Region& r) {
-      histories[r.resource].for_each(r.offset, r.offset + r.bytes, [&](std::uint64_t begin, Segment& s) {
-        if (s.writer != nobody) {
-          conflict(HazardKind::read_after_write, s.writer, {r.resource, begin, s.end - begin});
-        }
-        if (s.readers.empty() || s.readers.back() != i) s.readers.push_back(i);
+    for_each_used(dispatch, [&](std::size_t b, const Region& r) {
+      if (!dispatch.reads(b)) return;
+      histories[history_of(r)].for_each(r, [&](History::Segment& s, const Region& shared) {
+        if (s.writer != nobody) conflict(HazardKind::read_after_write, s.writer, shared);
+        readers.add(s, i);
       });
     });
-    regions(&Dispatch::writes, [&](const Region& r) {
-      History& history = histories[r.resource];
-      history.for_each(r.offset, r.offset + r.bytes, [&](std::uint64_t begin, const Segment& s) {
-        const Region shared{r.resource, begin, s.end - begin};
-        for (std::uint32_t reader : s.readers) {
+    for_each_used(dispatch, [&](std::size_t b, const Region& r) {
+      if (!dispatch.writes(b)) return;
+      histories[history_of(r)].for_each(r, [&](History::Segment& s, const Region& shared) {
+        readers.for_each(s, [&](std::uint32_t reader) {
           if (reader != i) conflict(HazardKind::write_after_read, reader, shared);
-        }
+        });
         if (s.writer != nobody && s.writer != i) conflict(HazardKind::write_after_write, s.writer, shared);
+        s = {i, nobody};
       });
-      history.overwrite(r.offset, r.offset + r.bytes, i);
     });
     join(hazards, first_hazard);
     levels = std::max(levels, dispatch.level + 1);
   }
+
+  barriers.clear();
+  if (hazards.empty()) return;
 
   // Every level keeps a dispatch: what one of the next level waits for has to stay where it is.
   std::vector<std::uint32_t> latest(dispatches.size(), levels);
@@ -155,7 +179,6 @@ void order(std::vector<Dispatch>& dispatches, std::vector<Barrier>& barriers) {
   std::vector<std::uint32_t> next(first.begin(), first.end());
   for (std::uint32_t i = 0; i < dispatches.size(); ++i) position[i] = next[dispatches[i].level]++;
 
-  barriers.clear();
   for (std::uint32_t level = 1; level < levels; ++level) barriers.push_back({first[level], {}});
   for (Hazard hazard : hazards) {
     const std::uint32_t level = dispatches[hazard.to].level;

@@ -1,9 +1,9 @@
 #include "plan/fuse.hpp"
 
 #include "record/view.hpp"
+#include "util/hash.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -427,8 +427,13 @@ class Fuser {
     const ValueId operand = graph_.inputs(node)[k];
     Input input{graph_.base(operand), {}};
     if (!node.op->view) {
-      const auto repeat = record::repetition(graph_.value(operand).shape, graph_.value(node.output).shape);
-      if (repeat) {
+      const Shape& shape = graph_.value(operand).shape;
+      const Shape& result = graph_.value(node.output).shape;
+      if (shape == result) {
+        input.repeat = {1, shape.count()};
+        return input;
+      }
+      if (const auto repeat = record::repetition(shape, result)) {
         input.repeat = *repeat;
         return input;
       }
@@ -524,26 +529,27 @@ class Fuser {
   }
 
   // What makes pipelines differ: the steps and how inputs are indexed, and behind which kind of root.
-  std::vector<std::uint32_t> key_of(const Group& group) const {
+  ProgramKey key_of(const Group& group) const {
     const auto root = reinterpret_cast<std::uintptr_t>(group.root == no_node ? nullptr : nodes_[group.root].op);
-    std::vector<std::uint32_t> key{static_cast<std::uint32_t>(root),
-                                   static_cast<std::uint32_t>(std::uint64_t{root} >> 32)};
+    ProgramKey key;
+    key.add(static_cast<std::uint32_t>(root));
+    key.add(static_cast<std::uint32_t>(std::uint64_t{root} >> 32));
     auto add = [&](const ElementwiseProgram& program, std::uint64_t count) {
-      for (std::size_t s = 0; s < program.step_count; ++s) key.push_back(program.word(s));
+      for (std::size_t s = 0; s < program.step_count; ++s) key.add(program.word(s));
       for (std::size_t i = 0; i < program.input_count; ++i) {
         const Input& in = program.inputs[i];
         if (in.strided == no_node) {
-          key.push_back(static_cast<std::uint32_t>(mode_of(in.repeat, count)));
+          key.add(static_cast<std::uint32_t>(mode_of(in.repeat, count)));
         } else {
           const record::Access access = access_of(graph_, in, count);
-          key.push_back(0x100u + static_cast<std::uint32_t>(mode_of(access)) + 16 * access.rank);
+          key.add(0x100u + static_cast<std::uint32_t>(mode_of(access)) + 16 * access.rank);
         }
       }
     };
     add(group.program, group.count);
     if (group.prologue != no_prologue) {
       const ElementwiseProgram& prologue = result_.prologues[group.prologue];
-      key.push_back(~prologue.step_count);  // no word of a step
+      key.add(~std::uint32_t{prologue.step_count});  // no word of a step
       add(prologue, graph_.value(prologue.steps[0].result).shape.count());
     }
     return key;
@@ -553,10 +559,17 @@ class Fuser {
   void split_refused() {
     if (options_.programs == nullptr) return;
     const std::size_t count = groups_.size();
+    std::optional<ProgramKey> admitted;  // the last one: neighbours are often alike
     for (GroupId id = 0; id < count; ++id) {
       const bool fused =
           groups_[id].program.step_count > (groups_[id].root == no_node ? 1 : 0) || groups_[id].prologue != no_prologue;
-      if (groups_[id].dropped || !fused || options_.programs->admit(key_of(groups_[id]), options_.only_ask)) continue;
+      if (groups_[id].dropped || !fused) continue;
+      const ProgramKey key = key_of(groups_[id]);
+      if (admitted == key) continue;
+      if (options_.programs->admit(key, options_.only_ask)) {
+        admitted = key;
+        continue;
+      }
       const ElementwiseProgram program = std::exchange(groups_[id].program, {});
       const std::uint32_t prologue = std::exchange(groups_[id].prologue, no_prologue);
       groups_[id].dropped = groups_[id].root == no_node;
@@ -612,15 +625,19 @@ class Fuser {
       ops += g.root != no_node ? 1u : 0u;
       result_.fused_operations += ops - 1;
     }
-    std::vector<GroupId> order(groups_.size());
-    std::iota(order.begin(), order.end(), GroupId{0});
-    std::stable_sort(order.begin(), order.end(), [&](GroupId x, GroupId y) {
+    std::vector<GroupId> order;
+    order.reserve(groups_.size());
+    for (GroupId id = 0; id < groups_.size(); ++id) {
+      if (!groups_[id].dropped) order.push_back(id);
+    }
+    auto before = [&](GroupId x, GroupId y) {
       return groups_[x].level != groups_[y].level ? groups_[x].level < groups_[y].level
                                                   : groups_[x].first < groups_[y].first;
-    });
+    };
+    if (!std::is_sorted(order.begin(), order.end(), before)) std::stable_sort(order.begin(), order.end(), before);
+    result_.groups.reserve(order.size());
     for (GroupId id : order) {
       Group& g = groups_[id];
-      if (g.dropped) continue;
       for (std::size_t s = 0; s < g.program.step_count; ++s) {
         if (result_.written[g.program.steps[s].result] != 0) g.written = static_cast<std::uint8_t>(g.written | 1u << s);
       }
@@ -651,10 +668,16 @@ class Fuser {
 
 }  // namespace
 
-bool ProgramSet::admit(std::vector<std::uint32_t> program, bool only_ask) {
+std::size_t ProgramKey::Hash::operator()(const ProgramKey& key) const noexcept {
+  std::uint64_t hash = key.size_;
+  for (std::size_t i = 0; i < key.size_; ++i) hash = util::mix(hash, key.words_[i]);
+  return static_cast<std::size_t>(hash);
+}
+
+bool ProgramSet::admit(const ProgramKey& program, bool only_ask) {
   std::lock_guard lock(mutex_);
   if (known_.size() >= limit_) return known_.count(program) != 0;
-  if (!only_ask) known_.insert(std::move(program));
+  if (!only_ask) known_.insert(program);
   return true;
 }
 

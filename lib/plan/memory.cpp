@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 namespace brontes::plan {
 namespace {
@@ -30,14 +32,10 @@ class Space {
   explicit Space(std::uint64_t base) : end_(base) {}
 
   std::uint64_t take(std::uint64_t bytes) {
-    auto best = free_.end();
-    for (auto it = free_.begin(); it != free_.end(); ++it) {
-      if (it->second >= bytes && (best == free_.end() || it->second < best->second)) best = it;
-    }
-    if (best != free_.end()) {
-      const auto [offset, size] = *best;
-      free_.erase(best);
-      if (size != bytes) free_.emplace(offset + bytes, size - bytes);
+    if (const auto best = by_size_.lower_bound({bytes, 0}); best != by_size_.end()) {
+      const auto [size, offset] = *best;
+      remove(free_.find(offset));
+      if (size != bytes) add(offset + bytes, size - bytes);
       return offset;
     }
     // A free range at the very end can grow.
@@ -45,7 +43,7 @@ class Space {
       const auto last = std::prev(free_.end());
       if (last->first + last->second == end_) {
         const std::uint64_t offset = last->first;
-        free_.erase(last);
+        remove(last);
         end_ = offset + bytes;
         return offset;
       }
@@ -56,25 +54,36 @@ class Space {
   }
 
   void give(std::uint64_t offset, std::uint64_t bytes) {
-    auto next = free_.lower_bound(offset);
+    const auto next = free_.lower_bound(offset);
+    const auto before = next == free_.begin() ? free_.end() : std::prev(next);
     if (next != free_.end() && offset + bytes == next->first) {
       bytes += next->second;
-      next = free_.erase(next);
+      remove(next);
     }
-    if (next != free_.begin()) {
-      const auto before = std::prev(next);
-      if (before->first + before->second == offset) {
-        before->second += bytes;
-        return;
-      }
+    if (before != free_.end() && before->first + before->second == offset) {
+      offset = before->first;
+      bytes += before->second;
+      remove(before);
     }
-    free_.emplace_hint(next, offset, bytes);
+    add(offset, bytes);
   }
 
   std::uint64_t end() const noexcept { return end_; }
 
  private:
-  std::map<std::uint64_t, std::uint64_t> free_;
+  using Free = std::map<std::uint64_t, std::uint64_t>;  // bytes by offset
+
+  void add(std::uint64_t offset, std::uint64_t bytes) {
+    free_.emplace(offset, bytes);
+    by_size_.emplace(bytes, offset);
+  }
+  void remove(Free::iterator range) {
+    by_size_.erase(std::pair(range->second, range->first));
+    free_.erase(range);
+  }
+
+  Free free_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;  // bytes and offset
   std::uint64_t end_;
 };
 
@@ -165,24 +174,29 @@ class Reuse {
     }
     std::stable_sort(by_first.begin(), by_first.end(),
                      [&](std::size_t a, std::size_t b) { return lives_[a].first < lives_[b].first; });
-    std::multimap<std::uint32_t, std::size_t> active;  // by last level
-    std::vector<decltype(active)::iterator> place(lives_.size(), active.end());
+    // Those whose memory is taken, as a list for each last level.
+    std::uint32_t levels = 0;
+    for (const Life& life : lives_) levels = std::max(levels, life.last + 1);
+    std::vector<std::size_t> last_at(levels, none);
+    std::vector<std::size_t> next(lives_.size(), none);
+    std::vector<std::uint8_t> active(lives_.size(), 0);
+    std::uint32_t level = 0;  // all that ended before it is given back
     for (std::size_t t : by_first) {
-      while (!active.empty() && active.begin()->first < lives_[t].first) {
-        const Life& over = lives_[active.begin()->second];
-        space.give(over.offset, over.bytes);
-        place[active.begin()->second] = active.end();
-        active.erase(active.begin());
+      for (; level < lives_[t].first; ++level) {
+        for (std::size_t over = last_at[level]; over != none; over = next[over]) {
+          if (active[over] != 0) space.give(lives_[over].offset, lives_[over].bytes);
+          active[over] = 0;
+        }
       }
       const std::size_t operand = dying_operand(t);
-      if (operand != none && place[operand] != active.end()) {
+      if (operand != none && active[operand] != 0) {
         lives_[t].offset = lives_[operand].offset;
-        active.erase(place[operand]);
-        place[operand] = active.end();
+        active[operand] = 0;
       } else {
         lives_[t].offset = space.take(lives_[t].bytes);
       }
-      place[t] = active.emplace(lives_[t].last, t);
+      active[t] = 1;
+      next[t] = std::exchange(last_at[lives_[t].last], t);
     }
     return space.end();
   }

@@ -106,20 +106,23 @@ bool Lowering::is_there(const record::Node& mover, std::size_t k) const {
   return plan::is_there(graph, grouping.homes, mover, k);
 }
 
-Error Lowering::emit(Dispatch dispatch, std::uint64_t groups) {
+Error Lowering::emit(const Dispatch& dispatch, std::uint64_t groups) {
   auto folded = fold(groups, traits);
   if (!folded) return folded.error();
-  dispatch.folded = true;
   emit_grid(dispatch, *folded);
+  dispatches.back().folded = true;
   return {};
 }
 
-void Lowering::emit_grid(Dispatch dispatch, const std::array<std::uint32_t, 3>& groups) {
+void Lowering::emit_grid(const Dispatch& from, const std::array<std::uint32_t, 3>& groups) {
+  dispatches.push_back(from);
+  Dispatch& dispatch = dispatches.back();
   dispatch.groups = groups;
   dispatch.access = access_of(dispatch, traits);
   dispatch.close();
-  if (!dispatches.empty() && dispatches.back().group == dispatch.group) dispatch.pass = dispatches.back().pass + 1;
-  dispatches.push_back(dispatch);
+  if (dispatches.size() < 2) return;
+  const Dispatch& before = dispatches[dispatches.size() - 2];
+  if (before.group == dispatch.group) dispatch.pass = before.pass + 1;
 }
 
 namespace {

@@ -242,9 +242,9 @@ struct Lowering {
   /// Where the group's only result goes, that of its epilogue if it has one.
   const Region& result(std::uint32_t group) const { return regions[Grouping::result(grouping.groups[group], graph)]; }
   /// Adds a dispatch of this many workgroups, once it is known how it reaches its memory.
-  Error emit(Dispatch dispatch, std::uint64_t groups);
+  Error emit(const Dispatch& dispatch, std::uint64_t groups);
   /// The same with a grid that is not to be folded.
-  void emit_grid(Dispatch dispatch, const std::array<std::uint32_t, 3>& groups);
+  void emit_grid(const Dispatch& dispatch, const std::array<std::uint32_t, 3>& groups);
 };
 
 Error lower_elementwise(Lowering& to, std::uint32_t group);

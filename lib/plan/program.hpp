@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <set>
+#include <unordered_set>
 #include <vector>
 
 namespace brontes::plan {
@@ -71,6 +72,27 @@ struct Group {
   ElementwiseProgram program;
 };
 
+/// A fused program as pipelines see it: what makes theirs differ.
+class ProgramKey {
+ public:
+  void add(std::uint32_t word) noexcept {
+    assert(size_ < words_.size());
+    words_[size_++] = word;
+  }
+  friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
+
+  struct Hash {
+    std::size_t operator()(const ProgramKey& key) const noexcept;
+  };
+
+ private:
+  // The root, its program and its prologue, and what keeps the two apart.
+  static constexpr std::size_t most =
+      2 + elementwise_max_steps + elementwise_max_inputs + 1 + prologue_max_steps + prologue_max_inputs;
+  std::array<std::uint32_t, most> words_{};
+  std::uint32_t size_ = 0;
+};
+
 /// The distinct fused programs a device has met, at most `limit` of them: each costs pipelines. What is
 /// not admitted runs as single ops, whose number is that of the table.
 ///
@@ -80,12 +102,12 @@ class ProgramSet {
   explicit ProgramSet(std::size_t limit = ~std::size_t{0}) : limit_(limit) {}
 
   /// True when the program is known, or there was room for it, which it then takes unless `only_ask`.
-  bool admit(std::vector<std::uint32_t> program, bool only_ask);
+  bool admit(const ProgramKey& program, bool only_ask);
 
  private:
   std::size_t limit_;
   std::mutex mutex_;
-  std::set<std::vector<std::uint32_t>> known_;
+  std::unordered_set<ProgramKey, ProgramKey::Hash> known_;
 };
 
 /// Where a value lies that has no memory of its own: inside another value, or inside a resource.

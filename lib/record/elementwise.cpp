@@ -189,7 +189,10 @@ Result<ValueId> elementwise(Graph& graph, ElementwiseOp op, Span<const ValueId> 
     return Error(Errc::invalid_argument, "clamp: low " + std::to_string(p) + " is not <= high " + std::to_string(q));
   }
   ValueType result{graph.value(inputs[0]).shape, *dtype};
+  bool alike = true;
   for (ValueId input : inputs) {
+    if (graph.value(input).shape == result.shape) continue;
+    alike = false;
     const auto joined = broadcast(result.shape, graph.value(input).shape);
     if (!joined) {
       return Error(Errc::shape_mismatch, std::string(entry.name) + ": shapes " + shapes(graph, inputs) +
@@ -197,6 +200,7 @@ Result<ValueId> elementwise(Graph& graph, ElementwiseOp op, Span<const ValueId> 
     }
     result.shape = *joined;
   }
+  if (alike) return graph.append(entry, inputs, ElementwiseAttributes{p, q}, {&result, 1});
   const auto operands = readable(graph, entry, inputs, result);
   if (!operands) return operands.error();
   return graph.append(entry, {operands->data(), inputs.size()}, ElementwiseAttributes{p, q}, {&result, 1});

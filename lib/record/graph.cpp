@@ -194,30 +194,65 @@ Upload Graph::take_block(std::size_t count) {
     blocks_.erase(block);
     return taken;
   }
-  return {no_value, std::unique_ptr<float[]>(new (std::nothrow) float[count]), count};
+  Upload fresh;
+  fresh.value = no_value;
+  fresh.data.reset(new (std::nothrow) float[count]);
+  fresh.room = count;
+  return fresh;
 }
 
-// Keeps what is large enough to be slow to get anew, and not too much of it.
-void Graph::give_blocks(std::vector<Upload> uploads) noexcept {
+// The memory of uploads that are done with is for those that come: as much as was just used, and what was used not long
+// before. Small pieces are not worth it.
+void Graph::give_blocks() noexcept {
   constexpr std::size_t worth_keeping = 16 << 10;
-  constexpr std::size_t most = 16 << 20;  // 64 MiB
-  std::size_t kept = 0;
-  for (const Upload& block : blocks_) kept += block.room;
+  constexpr std::uint32_t most_unused = 4;
+  for (Upload& block : blocks_) ++block.executions_unused;
+  std::erase_if(blocks_, [](const Upload& block) { return block.executions_unused >= most_unused; });
+  std::vector<Upload> uploads = std::exchange(uploads_, {});
   try {
     blocks_.reserve(blocks_.size() + uploads.size());
   } catch (const std::bad_alloc&) {
     return;  // it is only kept to be quick
   }
   for (Upload& upload : uploads) {
-    if (!upload.data || upload.room < worth_keeping || upload.room > most - kept) continue;
-    kept += upload.room;
+    if (!upload.data || upload.room < worth_keeping) continue;
+    upload.executions_unused = 0;
     blocks_.push_back(std::move(upload));
   }
+  uploads.clear();
+  uploads_ = std::move(uploads);  // empty, with its memory
 }
 
-void Graph::reuse_blocks(Graph&& other) noexcept {
-  blocks_ = std::move(other.blocks_);
-  give_blocks(std::move(other.uploads_));
+std::uint64_t Graph::kept_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const Upload& block : blocks_) bytes += block.room * sizeof(float);
+  return bytes;
+}
+
+void Graph::restart() noexcept {
+  if (!uploads_.empty()) give_blocks();
+  landing_.reset();
+  values_.clear();
+  nodes_.clear();
+  operands_.clear();
+  kept_.clear();
+  first_pending_value_ = first_pending_node_ = after_effects_ = 0;
+}
+
+Error Graph::leave_landing() {
+  for (Upload& upload : uploads_) {
+    if (upload.landed == Upload::not_landed) continue;
+    const std::size_t count = values_[upload.value].shape.count();
+    Upload block = take_block(count);
+    if (!block.data) {
+      return Error(Errc::out_of_memory, "upload: no host memory for " + std::to_string(count) + " elements");
+    }
+    std::memcpy(block.data.get(), data_of(upload), count * sizeof(float));
+    block.value = upload.value;
+    upload = std::move(block);
+  }
+  landing_.reset();
+  return {};
 }
 
 Result<ValueId> Graph::upload(Span<const float> data, const Shape& shape) {
@@ -245,16 +280,20 @@ Result<ValueId> Graph::upload_words(const void* data, std::size_t count, DType d
     return shape_error(op, std::to_string(count) + " elements of data for shape " + to_string(actual) + ", which has " +
                                std::to_string(actual.count()));
   }
+  reserve_one_more(values_);
+  reserve_one_more(uploads_);
   Upload block;
-  if (count != 0) {
+  if (count != 0 && landing_ && landing_->has_room(count * sizeof(float))) {
+    block.landed = landing_->end();
+    if (Error e = landing_->write(block.landed, data, count * sizeof(float))) return e;
+    landing_->add(count * sizeof(float));
+  } else if (count != 0) {
     block = take_block(count);
     if (!block.data) {
       return Error(Errc::out_of_memory, "upload: no host memory for " + std::to_string(count) + " elements");
     }
     std::memcpy(block.data.get(), data, count * sizeof(float));
   }
-  reserve_one_more(values_);
-  reserve_one_more(uploads_);
   const auto id = static_cast<ValueId>(values_.size());
   Value value;
   value.shape = actual;
@@ -272,7 +311,7 @@ Result<ValueId> Graph::input(const Shape& shape) {
   Value value;
   value.shape = shape;
   values_.push_back(value);
-  uploads_.push_back({static_cast<ValueId>(values_.size() - 1), nullptr, 0});
+  uploads_.emplace_back().value = static_cast<ValueId>(values_.size() - 1);
   return uploads_.back().value;
 }
 
@@ -314,7 +353,8 @@ void Graph::executed(Span<const Residence> residences) noexcept {
     }
     view.base = no_value;
   }
-  give_blocks(std::exchange(uploads_, {}));
+  give_blocks();
+  landing_.reset();
   first_pending_value_ = values_.size();
   first_pending_node_ = nodes_.size();
 }

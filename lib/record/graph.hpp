@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace brontes::record {
@@ -60,10 +61,42 @@ struct Node {
 /// "relu", "matmul": for messages and dumps.
 inline const char* name(const Node& node) noexcept { return node.op->name; }
 
+/// Memory that takes the data of uploads as they are recorded, one after the other: where a plan will want them, if
+/// none of them can be read.
+class Landing {
+ public:
+  Landing(std::uint64_t bytes, std::uint64_t alignment) : bytes_(bytes), alignment_(alignment) {}
+  virtual ~Landing() = default;
+  Landing(const Landing&) = delete;
+  Landing& operator=(const Landing&) = delete;
+
+  virtual Error write(std::uint64_t offset, const void* data, std::uint64_t bytes) = 0;
+  /// What was written.
+  virtual const std::byte* memory() const noexcept = 0;
+
+  bool has_room(std::uint64_t bytes) const noexcept { return bytes <= bytes_ - end_; }
+  /// Where the next one goes.
+  std::uint64_t end() const noexcept { return end_; }
+  void add(std::uint64_t bytes) noexcept {
+    const std::uint64_t rounded = (bytes + alignment_ - 1) / alignment_ * alignment_;
+    end_ = rounded < bytes_ - end_ ? end_ + rounded : bytes_;
+  }
+
+ private:
+  std::uint64_t bytes_;
+  std::uint64_t alignment_;
+  std::uint64_t end_ = 0;
+};
+
 struct Upload {
+  static constexpr std::uint64_t not_landed = ~std::uint64_t{0};
+
   ValueId value;
-  std::unique_ptr<float[]> data;  // words of any type; null for a value without elements, and for input()
-  std::size_t room = 0;           // elements that `data` has room for
+  /// Words of any type; null for a value without elements, for input(), and for what has landed.
+  std::unique_ptr<float[]> data;
+  std::size_t room = 0;                 // elements that `data` has room for
+  std::uint64_t landed = not_landed;    // offset in the Landing
+  std::uint32_t executions_unused = 0;  // as a block for later uploads
 };
 
 /// Makes room for `count` more, so that the push_backs that follow cannot fail.
@@ -147,6 +180,17 @@ class Graph {
   /// The value whose memory a value has: its own, unless it is a view.
   ValueId base(ValueId id) const noexcept { return values_[id].base == no_value ? id : values_[id].base; }
   const std::vector<Upload>& uploads() const noexcept { return uploads_; }
+  /// The elements of one of them, wherever they are.
+  const void* data_of(const Upload& upload) const noexcept {
+    return upload.landed == Upload::not_landed ? static_cast<const void*>(upload.data.get())
+                                               : landing_->memory() + upload.landed;
+  }
+
+  /// Uploads go there from now on, as far as there is room, until what is pending has run. Only while there are none.
+  void land(std::unique_ptr<Landing> landing) noexcept { landing_ = std::move(landing); }
+  Landing* landing() const noexcept { return landing_.get(); }
+  /// Does without the landing: what is there gets memory of its own.
+  Error leave_landing();
 
   /// Values and nodes before these indices have been executed.
   std::size_t first_pending_value() const noexcept { return first_pending_value_; }
@@ -160,8 +204,10 @@ class Graph {
   };
   void executed(Span<const Residence> residences) noexcept;
 
-  /// Takes over the memory that `other`, which is done with, has for uploads.
-  void reuse_blocks(Graph&& other) noexcept;
+  /// Host memory of uploads that have run, for those that come.
+  std::uint64_t kept_bytes() const noexcept;
+  /// Forgets everything, but keeps memory for the next recording.
+  void restart() noexcept;
 
   /// A copy, but for the data of uploads.
   Graph without_data() const;
@@ -173,7 +219,7 @@ class Graph {
   void push_node(const Op& op, Span<const ValueId> inputs, const Attributes& attributes, ValueId output,
                  std::size_t output_count, ResourceId destination) noexcept;
   Upload take_block(std::size_t count);
-  void give_blocks(std::vector<Upload> uploads) noexcept;
+  void give_blocks() noexcept;
   Error check_size(const char* op, const Shape& shape) const;
 
   std::uint64_t max_value_bytes_;
@@ -183,6 +229,7 @@ class Graph {
   std::vector<std::shared_ptr<const void>> kept_;  // what attributes point to
   std::vector<Upload> uploads_;                    // pending ones only
   std::vector<Upload> blocks_;                     // memory of earlier ones
+  std::unique_ptr<Landing> landing_;
   std::size_t first_pending_value_ = 0;
   std::size_t first_pending_node_ = 0;
   std::size_t after_effects_ = 0;  // no node from here on has a destination

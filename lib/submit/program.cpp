@@ -166,11 +166,16 @@ Error Program::write(std::uint64_t offset, const void* data, std::uint64_t bytes
   const trace::Span span(context_->trace(), trace::Stage::write, "write");
   if (Error e = wait()) return e;
   if (Error e = (staging_ ? *staging_ : *arena_).write(offset, data, bytes)) return e;
+  has_written(bytes);
+  return {};
+}
+
+void Program::has_written(std::uint64_t bytes) noexcept {
+  if (bytes == 0) return;
   stats_.bytes_up += bytes;
   context_->run_totals().add_bytes_up(bytes);
   uploads_written_ = true;
   if (recorded_) count_uploads();
-  return {};
 }
 
 Result<std::uint64_t> Program::submit(const vk::Dependencies& dependencies) {
@@ -231,7 +236,7 @@ Result<std::uint64_t> Program::submit(Span<const VkCommandBuffer> parts, Span<co
   if (!submitted) return submitted.error();
   const std::uint64_t value = last_submit_ = *submitted;
   for (const vk::Commands& slot : slots) slot->last_use = value;
-  if (encoded_.descriptors) encoded_.descriptors->last_use = value;
+  encoded_.bindings.used(value);
   for (const auto* memory : {&arena_, &staging_, &readback_}) {
     if (*memory) (*memory)->last_use = value;
   }

@@ -59,6 +59,8 @@ class Program {
   /// Puts data into the upload range, at an offset of the arena, for whatever is submitted later. Waits for this
   /// program's own work.
   Error write(std::uint64_t offset, const void* data, std::uint64_t bytes);
+  /// So many bytes of the upload range were in the given arena already, for what is submitted later.
+  void has_written(std::uint64_t bytes) noexcept;
 
   /// Runs everything, after what it depends on, or nothing. Allocates nothing when warm.
   Result<std::uint64_t> submit(const vk::Dependencies& dependencies = {});

@@ -2,6 +2,7 @@
 
 #include "spirv/float_controls.hpp"
 #include "spirv/specialize.hpp"
+#include "util/hash.hpp"
 #include "vk/context.hpp"
 #include "vk/result.hpp"
 
@@ -62,33 +63,67 @@ Error Pipelines::merge(const std::vector<std::uint8_t>& payload) {
                         "vkMergePipelineCaches");
 }
 
-Error Pipelines::make_kernel(const kernels::Kernel& kernel, kernels::AccessMode access, KernelObjects& objects) const {
-  const DeviceTable& vk = context_.vk();
-  const VkDevice device = context_.device();
+std::uint64_t PipelineKey::hash() const noexcept {
+  std::uint64_t hash = util::mix(static_cast<std::uint64_t>(kernel) << 8 | static_cast<std::uint64_t>(access) << 1 |
+                                     static_cast<std::uint64_t>(based),
+                                 constants.size());
+  for (std::uint32_t constant : constants) hash = util::mix(hash, constant);
+  return hash;
+}
 
-  std::vector<VkDescriptorSetLayoutBinding> bindings;
-  auto add = [&](std::uint32_t number, kernels::Access slot) {
-    bindings.push_back({number, descriptor_type(access, slot), 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
-  };
-  if (access == kernels::AccessMode::pointer) {
-    add(0, kernels::Access::read);
-  } else {
-    for (const kernels::Binding& b : kernel.bindings) add(b.binding, b.access);
-  }
-  VkDescriptorSetLayoutCreateInfo set_create{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
-  set_create.bindingCount = static_cast<std::uint32_t>(bindings.size());
-  set_create.pBindings = bindings.data();
-  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
-  if (Error e = context_.check(vk.vkCreateDescriptorSetLayout(device, &set_create, vk.callbacks, &set_layout),
+bool operator==(const PipelineKey& a, const PipelineKey& b) noexcept {
+  return a.kernel == b.kernel && a.access == b.access && a.based == b.based &&
+         std::equal(a.constants.begin(), a.constants.end(), b.constants.begin(), b.constants.end());
+}
+
+Error Pipelines::make_set_layout(Span<const VkDescriptorSetLayoutBinding> bindings, const char* name,
+                                 DescriptorSetLayout& layout) const {
+  VkDescriptorSetLayoutCreateInfo create{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+  create.bindingCount = static_cast<std::uint32_t>(bindings.size());
+  create.pBindings = bindings.data();
+  const DeviceTable& vk = context_.vk();
+  VkDescriptorSetLayout made = VK_NULL_HANDLE;
+  if (Error e = context_.check(vk.vkCreateDescriptorSetLayout(context_.device(), &create, vk.callbacks, &made),
                                "vkCreateDescriptorSetLayout")) {
     return e;
   }
-  objects.set_layout = DescriptorSetLayout(device, vk, set_layout);
+  layout = DescriptorSetLayout(context_.device(), vk, made);
+  context_.set_name(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, reinterpret_cast<std::uint64_t>(made), name);
+  return {};
+}
+
+Error Pipelines::make_kernel(const kernels::Kernel& kernel, kernels::AccessMode access, KernelObjects& objects) {
+  const DeviceTable& vk = context_.vk();
+  const VkDevice device = context_.device();
+  const std::string name = std::string("brontes ") + kernel.name;
+
+  if (access == kernels::AccessMode::pointer) {
+    // The same for all of them: sets need not be of the kernel that uses them.
+    const std::lock_guard lock(mutex_);
+    const VkDescriptorSetLayoutBinding table{0, descriptor_type(access, kernels::Access::read), 1,
+                                             VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+    if (!tables_) {
+      if (Error e = make_set_layout({&table, 1}, "brontes addresses", tables_)) return e;
+    }
+    objects.set_layout = tables_.get();
+    objects.set = {1, 0, 0, 1};
+  } else if (!objects.own_set_layout) {
+    std::vector<VkDescriptorSetLayoutBinding> bindings;
+    DescriptorNeeds set{1, 0, 0, 0};
+    for (const kernels::Binding& b : kernel.bindings) {
+      const VkDescriptorType type = descriptor_type(access, b.access);
+      bindings.push_back({b.binding, type, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+      ++(type == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER ? set.texel : set.storage);
+    }
+    if (Error e = make_set_layout(bindings, name.c_str(), objects.own_set_layout)) return e;
+    objects.set_layout = objects.own_set_layout.get();
+    objects.set = set;
+  }
 
   const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, kernel.push_bytes};
   VkPipelineLayoutCreateInfo layout_create{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   layout_create.setLayoutCount = 1;
-  layout_create.pSetLayouts = &set_layout;
+  layout_create.pSetLayouts = &objects.set_layout;
   layout_create.pushConstantRangeCount = kernel.push_bytes != 0 ? 1 : 0;
   layout_create.pPushConstantRanges = &push;
   VkPipelineLayout layout = VK_NULL_HANDLE;
@@ -98,8 +133,6 @@ Error Pipelines::make_kernel(const kernels::Kernel& kernel, kernels::AccessMode 
   }
   objects.layout = PipelineLayout(device, vk, layout);
 
-  const std::string name = std::string("brontes ") + kernel.name;
-  context_.set_name(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, reinterpret_cast<std::uint64_t>(set_layout), name.c_str());
   context_.set_name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, reinterpret_cast<std::uint64_t>(layout), name.c_str());
   return {};
 }
@@ -160,17 +193,36 @@ Result<Pipelines::Bound> Pipelines::bind(const kernels::Kernel& kernel, const Pi
   std::lock_guard lock(entry.mutex);
   if (!entry.pipeline) {
     if (Error e = make_pipeline(kernel, key, objects, entry)) return e;
+    entry.bound = {entry.pipeline.get(), objects.layout.get(), objects.set_layout, objects.set, entry.spirv_bytes};
+    entry.made.store(true, std::memory_order_release);
     ++created;
     if (created_here != nullptr) ++*created_here;
   }
-  return Bound{entry.pipeline.get(), objects.layout.get(), objects.set_layout.get(), entry.spirv_bytes};
+  return entry.bound;
+}
+
+Pipelines::Entry* Pipelines::find(const PipelineKey& key, std::uint64_t hash) const {
+  const auto [first, last] = entries_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    if (known->second->key == key) return known->second.get();
+  }
+  return nullptr;
 }
 
 Result<Pipelines::Bound> Pipelines::get(kernels::Ref of, kernels::AccessMode access, const std::uint32_t* constants,
                                         std::size_t constant_count, bool based, std::uint64_t* created_here) {
-  ++requested;
+  requested.fetch_add(1, std::memory_order_relaxed);
   const kernels::Kernel& kernel = of.kernel();
   if (!of.is_library()) return get_user(kernel, created_here);
+  const PipelineKey key{static_cast<kernels::Id>(of.index()), access, {constants, constant_count}, based};
+  const std::uint64_t hash = key.hash();
+  Entry* entry = nullptr;
+  {
+    const std::shared_lock lock(mutex_);
+    entry = find(key, hash);
+  }
+  if (entry != nullptr && entry->made.load(std::memory_order_acquire)) return entry->bound;
+
   KernelObjects& objects = kernels_[of.index()][static_cast<std::size_t>(access)];
   {
     std::lock_guard lock(objects.mutex);
@@ -178,16 +230,16 @@ Result<Pipelines::Bound> Pipelines::get(kernels::Ref of, kernels::AccessMode acc
       if (Error e = make_kernel(kernel, access, objects)) return e;
     }
   }
-
-  const PipelineKey key{static_cast<kernels::Id>(of.index()), access, {constants, constants + constant_count}, based};
-  std::shared_ptr<Entry> entry;
-  {
-    std::lock_guard lock(mutex_);
-    auto& slot = entries_[key];
-    if (!slot) slot = std::make_shared<Entry>();
-    entry = slot;
+  if (entry == nullptr) {
+    auto fresh = std::make_unique<Entry>();
+    fresh->constants.assign(constants, constants + constant_count);
+    fresh->key = key;
+    fresh->key.constants = fresh->constants;
+    const std::lock_guard lock(mutex_);
+    entry = find(key, hash);  // somebody else may have come first
+    if (entry == nullptr) entry = entries_.emplace(hash, std::move(fresh))->second.get();
   }
-  return bind(kernel, &key, objects, *entry, created_here);
+  return bind(kernel, &entry->key, objects, *entry, created_here);
 }
 
 Result<Pipelines::Bound> Pipelines::get_user(const kernels::Kernel& kernel, std::uint64_t* created_here) {

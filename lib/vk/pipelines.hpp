@@ -15,6 +15,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace brontes::vk {
@@ -37,19 +38,46 @@ std::uint32_t required_lanes(const kernels::Kernel& kernel, Span<const std::uint
 void require_subgroups(const PhysicalDevice& device, const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo& size,
                        VkPipelineShaderStageCreateInfo& stage) noexcept;
 
+/// A library kernel as it is specialized. It refers to the constants, which are in the order of Kernel::constants.
 struct PipelineKey {
   kernels::Id kernel;
   kernels::AccessMode access;
-  std::vector<std::uint32_t> constants;  // in the order of Kernel::constants
+  Span<const std::uint32_t> constants;
   bool based = false;
 
-  friend auto operator<=>(const PipelineKey&, const PipelineKey&) = default;
+  std::uint64_t hash() const noexcept;
+  friend bool operator==(const PipelineKey& a, const PipelineKey& b) noexcept;
+};
+
+/// Descriptors of sets, by their type.
+struct DescriptorNeeds {
+  std::uint32_t sets = 0;
+  std::uint32_t storage = 0;
+  std::uint32_t texel = 0;
+  std::uint32_t uniform = 0;  // a table of addresses each
+
+  bool covers(const DescriptorNeeds& other) const noexcept {
+    return sets >= other.sets && storage >= other.storage && texel >= other.texel && uniform >= other.uniform;
+  }
+  DescriptorNeeds& operator+=(const DescriptorNeeds& more) noexcept {
+    sets += more.sets;
+    storage += more.storage;
+    texel += more.texel;
+    uniform += more.uniform;
+    return *this;
+  }
+  friend DescriptorNeeds operator+(DescriptorNeeds a, const DescriptorNeeds& b) noexcept { return a += b; }
+  friend DescriptorNeeds operator*(std::uint32_t times, const DescriptorNeeds& a) noexcept {
+    return {times * a.sets, times * a.storage, times * a.texel, times * a.uniform};
+  }
 };
 
 /// What a kernel's pipelines of one access mode share. Made when the kernel is first used.
 struct KernelObjects {
   std::mutex mutex;
-  DescriptorSetLayout set_layout;
+  DescriptorSetLayout own_set_layout;                 // none for kernels with a table of addresses, which share one
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // this or that
+  DescriptorNeeds set;                                // what a set of it takes
   PipelineLayout layout;
 };
 
@@ -68,6 +96,7 @@ class Pipelines {
     VkPipeline pipeline;
     VkPipelineLayout layout;
     VkDescriptorSetLayout set_layout;
+    DescriptorNeeds set;  // what a set of that layout takes
     std::uint64_t spirv_bytes;
   };
   /// `based`: also for vkCmdDispatchBase, of kernels of the library. `created`, if given, is increased when this call
@@ -88,6 +117,10 @@ class Pipelines {
     std::mutex mutex;
     Pipeline pipeline;
     std::uint64_t spirv_bytes = 0;
+    std::vector<std::uint32_t> constants;
+    PipelineKey key;  // of those
+    Bound bound{};
+    std::atomic<bool> made{false};  // `bound` can be read without the mutex
   };
   /// Of a kernel that is not the library's, found by its contents: whoever made it may be gone.
   struct UserEntry {
@@ -100,7 +133,11 @@ class Pipelines {
   Result<Bound> get_user(const kernels::Kernel& kernel, std::uint64_t* created_here);
   Result<Bound> bind(const kernels::Kernel& kernel, const PipelineKey* key, const KernelObjects& objects, Entry& entry,
                      std::uint64_t* created_here);
-  Error make_kernel(const kernels::Kernel& kernel, kernels::AccessMode access, KernelObjects& objects) const;
+  /// Null where there is none. An entry stays as long as this object.
+  Entry* find(const PipelineKey& key, std::uint64_t hash) const;
+  Error make_kernel(const kernels::Kernel& kernel, kernels::AccessMode access, KernelObjects& objects);
+  Error make_set_layout(Span<const VkDescriptorSetLayoutBinding> bindings, const char* name,
+                        DescriptorSetLayout& layout) const;
   /// Specialized by the key; without one, the module is taken as it is.
   Error make_pipeline(const kernels::Kernel& kernel, const PipelineKey* key, const KernelObjects& objects,
                       Entry& entry) const;
@@ -109,9 +146,10 @@ class Pipelines {
   PipelineCache cache_;
   mutable std::shared_mutex cache_mutex_;  // others may use the cache at the same time, who merges into it may not
   std::array<std::array<KernelObjects, kernels::access_modes>, kernels::count> kernels_;
-  std::mutex mutex_;
-  std::map<PipelineKey, std::shared_ptr<Entry>> entries_;
-  std::multimap<std::uint64_t, std::shared_ptr<UserEntry>> user_entries_;  // by hash
+  mutable std::shared_mutex mutex_;
+  DescriptorSetLayout tables_;                                              // of all kernels with a table of addresses
+  std::unordered_multimap<std::uint64_t, std::unique_ptr<Entry>> entries_;  // by hash
+  std::multimap<std::uint64_t, std::shared_ptr<UserEntry>> user_entries_;   // by hash
 };
 
 }  // namespace brontes::vk

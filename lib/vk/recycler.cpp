@@ -1,10 +1,10 @@
 #include "vk/recycler.hpp"
 
 #include "vk/context.hpp"
-#include "vk/pipelines.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 namespace brontes::vk {
 namespace {
@@ -98,29 +98,38 @@ std::uint64_t address_bytes(const Context& context, std::uint32_t dispatches) no
   return rounded(dispatches) * address_stride(context);
 }
 
-Result<Descriptors> Recycler::take_descriptors(const DescriptorNeeds& needs, std::uint64_t* allocations) {
+DescriptorSlot::Sets& DescriptorSlot::of(VkDescriptorSetLayout layout) noexcept {
+  auto found = std::find_if(sets.begin(), sets.end(), [&](const Sets& s) { return s.layout == layout; });
+  assert(found != sets.end());
+  return *found;
+}
+
+Result<Descriptors> Recycler::take_descriptors(Span<const SetsWanted> wanted, std::uint64_t* allocations) {
   if (Error e = context_.usable()) return e;
-  const DeviceTable& vk = context_.vk();
+  DescriptorNeeds needs;
+  for (const SetsWanted& w : wanted) needs += w.count * w.each;
   Descriptors slot = take(descriptors_, [&](const DescriptorSlot& s) { return s.room.covers(needs); });
-  if (slot->pool) {
-    if (Error e =
-            context_.check(vk.vkResetDescriptorPool(context_.device(), slot->pool.get(), 0), "vkResetDescriptorPool")) {
-      return e;
-    }
-    return slot;
+  if (!slot->pool) {
+    if (Error e = make_pool(needs, *slot, allocations)) return e;
   }
-  slot->room = {std::bit_ceil(std::max(needs.sets, 16u)), rounded(std::max(needs.storage, 1u)), rounded(needs.texel),
-                rounded(needs.uniform)};
+  if (Error e = allocate_sets(wanted, *slot)) return e;
+  return slot;
+}
+
+Error Recycler::make_pool(const DescriptorNeeds& needs, DescriptorSlot& slot, std::uint64_t* allocations) {
+  const DeviceTable& vk = context_.vk();
+  slot.room = {std::bit_ceil(std::max(needs.sets, 16u)), rounded(std::max(needs.storage, 1u)), rounded(needs.texel),
+               rounded(needs.uniform)};
   VkDescriptorPoolSize sizes[3];
   std::uint32_t kinds = 0;
   auto add = [&](VkDescriptorType type, std::uint32_t count) {
     if (count != 0) sizes[kinds++] = {type, count};
   };
-  add(VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, slot->room.storage);
-  add(VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, slot->room.texel);
-  add(VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, slot->room.uniform);
+  add(VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, slot.room.storage);
+  add(VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, slot.room.texel);
+  add(VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, slot.room.uniform);
   VkDescriptorPoolCreateInfo create{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
-  create.maxSets = slot->room.sets;
+  create.maxSets = slot.room.sets;
   create.poolSizeCount = kinds;
   create.pPoolSizes = sizes;
   VkDescriptorPool made = VK_NULL_HANDLE;
@@ -130,15 +139,67 @@ Result<Descriptors> Recycler::take_descriptors(const DescriptorNeeds& needs, std
   }
   DescriptorPool pool(context_.device(), vk, made);
   context_.set_name(VK_OBJECT_TYPE_DESCRIPTOR_POOL, reinterpret_cast<std::uint64_t>(made), "brontes descriptors");
-  if (slot->room.uniform != 0) {
-    auto tables = context_.memory().allocate(context_, address_bytes(context_, slot->room.uniform), MemoryUse::uniform,
+  if (slot.room.uniform != 0) {
+    auto tables = context_.memory().allocate(context_, address_bytes(context_, slot.room.uniform), MemoryUse::uniform,
                                              "brontes addresses");
     if (!tables) return tables.error();
-    slot->addresses = std::move(*tables);
+    slot.addresses = std::move(*tables);
     ++*allocations;
   }
-  slot->pool = std::move(pool);  // last: without a pool the slot is no slot and goes
-  return slot;
+  slot.pool = std::move(pool);  // last: without a pool the slot is no slot and goes
+  return {};
+}
+
+// Those that are there are used again; where the others do not fit beside them, all are allocated anew.
+Error Recycler::allocate_sets(Span<const SetsWanted> wanted, DescriptorSlot& slot) {
+  const DeviceTable& vk = context_.vk();
+  DescriptorNeeds missing;
+  std::uint32_t most = 0;
+  for (DescriptorSlot::Sets& known : slot.sets) known.used = 0;
+  for (const SetsWanted& w : wanted) {
+    auto known = std::find_if(slot.sets.begin(), slot.sets.end(),
+                              [&](const DescriptorSlot::Sets& s) { return s.layout == w.layout; });
+    if (known == slot.sets.end()) known = slot.sets.insert(known, {w.layout, {}, 0, 0});
+    known->all.reserve(w.count);
+    const auto there = static_cast<std::uint32_t>(std::min<std::size_t>(known->all.size(), w.count));
+    missing += (w.count - there) * w.each;
+    most = std::max(most, w.count);
+  }
+  if (missing.sets == 0) return {};
+  if (!slot.room.covers(slot.taken + missing)) {
+    for (DescriptorSlot::Sets& known : slot.sets) {
+      known.all.clear();
+      known.written = 0;
+    }
+    slot.taken = {};
+    if (Error e =
+            context_.check(vk.vkResetDescriptorPool(context_.device(), slot.pool.get(), 0), "vkResetDescriptorPool")) {
+      slot.pool.reset();  // what it has is not known any more
+      return e;
+    }
+  }
+  std::vector<VkDescriptorSetLayout> layouts;
+  layouts.reserve(most);
+  std::vector<VkDescriptorSet> made;
+  made.reserve(most);
+  for (const SetsWanted& w : wanted) {
+    std::vector<VkDescriptorSet>& all = slot.of(w.layout).all;
+    if (all.size() >= w.count) continue;
+    const auto count = static_cast<std::uint32_t>(w.count - all.size());
+    layouts.assign(count, w.layout);
+    made.resize(count);
+    VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+    allocate.descriptorPool = slot.pool.get();
+    allocate.descriptorSetCount = count;
+    allocate.pSetLayouts = layouts.data();
+    if (Error e = context_.check(vk.vkAllocateDescriptorSets(context_.device(), &allocate, made.data()),
+                                 "vkAllocateDescriptorSets")) {
+      return e;
+    }
+    all.insert(all.end(), made.begin(), made.end());
+    slot.taken += count * w.each;
+  }
+  return {};
 }
 
 Result<Timestamps> Recycler::take_timestamps(std::uint32_t count) {

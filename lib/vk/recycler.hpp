@@ -1,9 +1,10 @@
-// Command and descriptor pools, the latter with the addresses that descriptors show, and pools of timestamps, which
+// Command pools, descriptor pools with their sets and the addresses that these show, and pools of timestamps, which
 // finished work gives back: a warm program makes none.
 #pragma once
 
 #include "vk/handle.hpp"
 #include "vk/memory.hpp"
+#include "vk/pipelines.hpp"
 #include "vk/shelf.hpp"
 
 #include <brontes/error.hpp>
@@ -27,24 +28,26 @@ struct CommandSlot {
   std::unique_ptr<CommandSlot> next;  // on the recycler's shelf
 };
 
-struct DescriptorNeeds {
-  std::uint32_t sets = 0;
-  std::uint32_t storage = 0;
-  std::uint32_t texel = 0;
-  std::uint32_t uniform = 0;  // a table of addresses each
-
-  bool covers(const DescriptorNeeds& other) const noexcept {
-    return sets >= other.sets && storage >= other.storage && texel >= other.texel && uniform >= other.uniform;
-  }
-};
-
+/// A pool and the sets that were allocated from it. They stay allocated when the slot goes back, since some drivers map
+/// memory for each: whoever takes the slot next writes them anew.
 struct DescriptorSlot {
   DescriptorPool pool;
   DescriptorNeeds room;
+  DescriptorNeeds taken;  // of it, by sets
+  struct Sets {
+    VkDescriptorSetLayout layout;
+    std::vector<VkDescriptorSet> all;
+    std::size_t used = 0;     // by the plan that has the slot
+    std::size_t written = 0;  // those that show their table of addresses; it is the same for good
+  };
+  std::vector<Sets> sets;                 // few
   std::unique_ptr<Allocation> addresses;  // tables for room.uniform, address_stride() apart; null for none
   std::uint64_t last_use = 0;             // timeline value
   Recycler* recycler = nullptr;
   std::unique_ptr<DescriptorSlot> next;  // on the recycler's shelf
+
+  /// Those of a layout; adds none.
+  Sets& of(VkDescriptorSetLayout layout) noexcept;
 };
 
 /// Timestamps that command buffers write while they run, each once between two resets.
@@ -89,8 +92,14 @@ class Recycler {
 
   /// An empty command buffer.
   Result<Commands> take_commands();
-  /// A pool with at least this much room. Adds to `allocations` what memory it took.
-  Result<Descriptors> take_descriptors(const DescriptorNeeds& needs, std::uint64_t* allocations);
+  /// Sets of a layout, each of which takes `each`.
+  struct SetsWanted {
+    VkDescriptorSetLayout layout;
+    DescriptorNeeds each;
+    std::uint32_t count = 0;
+  };
+  /// A pool with these sets, and perhaps others. Adds to `allocations` what memory it took.
+  Result<Descriptors> take_descriptors(Span<const SetsWanted> wanted, std::uint64_t* allocations);
   /// At least so many. Errc::unsupported where the queue has none.
   Result<Timestamps> take_timestamps(std::uint32_t count);
 
@@ -102,6 +111,8 @@ class Recycler {
   std::unique_ptr<Slot, GiveBack> take(Shelf<Slot>& idle, Fits fits);
   template <class Slot>
   void put(Shelf<Slot>& idle, std::unique_ptr<Slot> slot) noexcept;
+  Error make_pool(const DescriptorNeeds& needs, DescriptorSlot& slot, std::uint64_t* allocations);
+  Error allocate_sets(Span<const SetsWanted> wanted, DescriptorSlot& slot);
 
   Context& context_;
   std::mutex mutex_;

@@ -1,9 +1,11 @@
 // Running a batch: execution step by step, reset, and moving it about.
 #include "fixture.hpp"
 #include "reference.hpp"
+#include "spy.hpp"
 
 #include <catch2/generators/catch_generators.hpp>
 
+#include <cmath>
 #include <optional>
 
 namespace brontes::test {
@@ -194,6 +196,110 @@ TEST_CASE_METHOD(DeviceTest, "a batch keeps its memory over reset", "[batch]") {
       if (device->info().mapped_memory) CHECK((batch.stats().allocations == 0) == (i == 1 || i == 3));
     }
   }
+}
+
+TEST_CASE_METHOD(DeviceTest, "uploads after a reset are right wherever they land", "[batch]") {
+  Batch batch(shared_device());
+  // Sizes that fit what is there and that do not; uploads that can be read, which a plan wants in another place; one
+  // that runs by a Program; two executions of one recording.
+  const std::vector<float> long_one = counting(30000);
+  for (int round = 0; round < 12; ++round) {
+    INFO("round " << round);
+    batch.reset();
+    const std::size_t n = 1000 + 977 * static_cast<std::size_t>(round * 5 % 7);
+    std::vector<float> a = counting(n);
+    std::vector<float> b(n, static_cast<float>(round));
+    const Tensor x = batch.upload(a);
+    if (round % 3 == 1) batch.keep(x);
+    const Tensor y = batch.upload(b);
+    const Tensor unused = round % 4 == 2 ? batch.upload(long_one) : Tensor();
+    const Tensor sum = batch.add(x, y);
+    a.assign(n, -1.0f);
+    b.assign(n, -1.0f);
+    if (round % 5 == 3) {
+      auto program = batch.compile();
+      REQUIRE(program);
+      REQUIRE_OK(program->run());
+      CHECK(program->read(sum).value()[n - 1] == static_cast<float>(n - 1) + static_cast<float>(round));
+    }
+    REQUIRE_OK(batch.execute());
+    const std::vector<float> got = read(batch, sum);
+    REQUIRE(got.size() == n);
+    CHECK(got[0] == static_cast<float>(round));
+    CHECK(got[n - 1] == static_cast<float>(n - 1) + static_cast<float>(round));
+    if (round % 3 == 1) CHECK(read(batch, x) == counting(n));
+    if (unused.valid()) CHECK(read(batch, unused) == long_one);
+    const Tensor again = batch.mul(batch.upload(std::vector<float>(n, 2.0f)), x);
+    REQUIRE_OK(batch.execute());
+    CHECK(read(batch, again)[n - 1] == 2 * static_cast<float>(n - 1));
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "uploads that landed survive an execution that fails", "[batch]") {
+  Batch batch(shared_device());
+  for (int round = 0; round < 3; ++round) {
+    batch.reset();
+    const Tensor y = batch.neg(batch.upload(counting(5000)));
+    (void)batch.relu(Tensor());
+    CHECK(batch.execute());
+    CHECK(batch.clear_error());
+    REQUIRE_OK(batch.execute());
+    CHECK(read(batch, y)[4999] == -4999.0f);
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "an arena that uploads landed in makes room for a larger one", "[batch]") {
+  DeviceOptions options = checked_options();
+  options.memory_cap = std::uint64_t{3} << 20;
+  const auto device = Device::open(options);
+  REQUIRE(device);
+  Batch batch(*device);
+  constexpr std::size_t small = 100000;  // 0.8 of 3 MiB with its result
+  REQUIRE_OK((batch.neg(batch.upload(counting(small))), batch.execute()));
+  batch.reset();
+  // Its first upload lands; with the second one it takes 2.4 MiB, and not both arenas fit.
+  const Tensor x = batch.upload(counting(small));
+  const Tensor y = batch.upload(std::vector<float>(2 * small, 1.0f));
+  const Tensor sum = batch.sum(x);
+  const Tensor other = batch.neg(y);
+  REQUIRE_OK(batch.execute());
+  CHECK(read(batch, other)[2 * small - 1] == -1.0f);
+  CHECK(std::abs(double{read(batch, sum)[0]} - 4999950000.0) < 5e4);
+}
+
+TEST_CASE_METHOD(DeviceTest, "a batch that is recorded again makes no descriptor sets", "[batch]") {
+  const AccessMode access = GENERATE(AccessMode::automatic, AccessMode::storage, AccessMode::pointer);
+  const Spy spy;
+  DeviceOptions options = checked_options();
+  options.access = access;
+  const auto device = Device::open(options);
+  if (!device && access == AccessMode::pointer) {
+    CHECK(device.error().code == Errc::unsupported);
+    return;
+  }
+  REQUIRE(device);
+  auto work = [&](std::size_t ops) {
+    Batch batch(*device);
+    const Tensor x = batch.upload(counting(64));
+    std::vector<Tensor> all;
+    for (std::size_t i = 0; i < ops; ++i) all.push_back(batch.offset(x, static_cast<float>(i)));
+    const Tensor sum = batch.sum(batch.neg(x));
+    REQUIRE_OK(batch.execute());
+    CHECK(read(batch, all[ops - 1])[63] == 63 + static_cast<float>(ops - 1));
+    CHECK(read(batch, sum)[0] == -2016.0f);
+  };
+  work(90);
+  spy.reset();
+  // As many, and fewer.
+  work(90);
+  work(40);
+  CHECK(spy.calls("vkAllocateDescriptorSets") == 0);
+  CHECK(spy.calls("vkCreateDescriptorPool") == 0);
+  CHECK(spy.calls("vkResetDescriptorPool") == 0);
+  // More than there are, beside those or instead of them.
+  work(200);
+  work(2000);
+  CHECK(spy.calls("vkAllocateDescriptorSets") > 0);
 }
 
 TEST_CASE_METHOD(DeviceTest, "memory in use is not taken by the next recording", "[batch]") {

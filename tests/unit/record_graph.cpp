@@ -8,6 +8,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,130 @@ TEST_CASE("an upload copies its data, so that the caller may change it", "[recor
   REQUIRE(graph.uploads().size() == 1);
   CHECK(graph.uploads()[0].value == x);
   CHECK(graph.uploads()[0].data[0] == 1);
+}
+
+namespace {
+
+/// Memory of the test's own.
+class TestLanding final : public record::Landing {
+ public:
+  TestLanding(std::vector<float>& memory, std::uint64_t alignment)
+      : Landing(memory.size() * sizeof(float), alignment), memory_(memory) {}
+  Error write(std::uint64_t offset, const void* data, std::uint64_t bytes) override {
+    if (fails) return Error(Errc::vulkan, "no");
+    std::memcpy(reinterpret_cast<std::byte*>(memory_.data()) + offset, data, bytes);
+    return {};
+  }
+  const std::byte* memory() const noexcept override { return reinterpret_cast<const std::byte*>(memory_.data()); }
+  bool fails = false;
+
+ private:
+  std::vector<float>& memory_;
+};
+
+float first_of(const Graph& graph, std::size_t upload) {
+  float value = 0;
+  std::memcpy(&value, graph.data_of(graph.uploads()[upload]), sizeof(value));
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("uploads land one after the other, aligned, as far as there is room", "[record]") {
+  Graph graph(plenty);
+  std::vector<float> memory(40, 0.0f);
+  graph.land(std::make_unique<TestLanding>(memory, 64));
+  for (const std::size_t count : {3u, 16u, 9u, 8u}) {
+    const std::vector<float> data(count, static_cast<float>(count));
+    REQUIRE(graph.upload(data, {}));
+  }
+  REQUIRE(graph.upload({}, Shape(0)));
+  CHECK(graph.uploads()[0].landed == 0);
+  CHECK(graph.uploads()[1].landed == 64);
+  CHECK(graph.uploads()[2].landed == record::Upload::not_landed);  // 8 of the 9 fit
+  CHECK(graph.uploads()[3].landed == 128);
+  CHECK(graph.uploads()[4].landed == record::Upload::not_landed);
+  CHECK(memory[2] == 3);
+  CHECK(memory[16] == 16);
+  CHECK(memory[39] == 8);
+  for (const std::size_t i : {0u, 1u, 2u, 3u}) {
+    CHECK(first_of(graph, i) == static_cast<float>(graph.values()[graph.uploads()[i].value].shape.count()));
+  }
+  // Now it is full to the last byte.
+  REQUIRE(graph.upload({memory.data(), 1}, {}));
+  CHECK(graph.uploads()[5].landed == record::Upload::not_landed);
+}
+
+TEST_CASE("uploads that leave their landing have the same elements", "[record]") {
+  Graph graph(plenty);
+  std::vector<float> memory(40, 0.0f);
+  graph.land(std::make_unique<TestLanding>(memory, 16));
+  const std::vector<float> data{7, 8, 9};
+  REQUIRE(graph.upload(data, {}));
+  REQUIRE(graph.upload(data, {}));
+  REQUIRE_FALSE(graph.leave_landing());
+  CHECK(graph.landing() == nullptr);
+  memory.assign(40, 0.0f);
+  CHECK(graph.uploads()[1].data[2] == 9);
+  CHECK(first_of(graph, 0) == 7);
+  CHECK(graph.uploads()[1].value == 1);
+}
+
+TEST_CASE("an upload that cannot be written where it lands is not recorded", "[record]") {
+  Graph graph(plenty);
+  std::vector<float> memory(40, 0.0f);
+  auto landing = std::make_unique<TestLanding>(memory, 16);
+  landing->fails = true;
+  graph.land(std::move(landing));
+  const std::vector<float> data{7};
+  CHECK(graph.upload(data, {}).error().code == Errc::vulkan);
+  CHECK(graph.values().empty());
+  CHECK(graph.uploads().empty());
+  CHECK(graph.landing()->end() == 0);
+}
+
+TEST_CASE("memory of uploads is used again while it is of use, and given back after that", "[record]") {
+  Graph graph(plenty);
+  const std::vector<float> large(std::size_t{1} << 20, 1.0f);
+  const std::vector<float> small(4, 1.0f);
+  const float* block = nullptr;
+  // Two of them, each of more than a quarter of what once was the most that was kept.
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(graph.upload(large, {}));
+    REQUIRE(graph.upload(large, {}));
+    const float* now = graph.uploads()[0].data.get();
+    if (i != 0) CHECK(now == block);
+    block = now;
+    graph.executed({});
+  }
+  CHECK(graph.kept_bytes() >= 2 * large.size() * sizeof(float));
+  for (int i = 0; i < 4; ++i) {
+    REQUIRE(graph.upload(small, {}));
+    graph.executed({});
+  }
+  CHECK(graph.kept_bytes() == 0);
+}
+
+TEST_CASE("a graph that starts anew has nothing of before but its memory", "[record]") {
+  Graph graph(plenty);
+  std::vector<float> memory(40, 0.0f);
+  graph.land(std::make_unique<TestLanding>(memory, 16));
+  const ValueId x = upload(graph, Shape(2));
+  REQUIRE_FALSE(ops::store(graph, unary(graph, ElementwiseOp::relu, x), 0, Shape(2)));
+  graph.executed({});
+  REQUIRE(upload(graph, Shape(3)) == 2);
+  graph.restart();
+  CHECK(graph.values().empty());
+  CHECK(graph.nodes().empty());
+  CHECK(graph.uploads().empty());
+  CHECK(graph.landing() == nullptr);
+  CHECK(graph.first_pending_value() == 0);
+  CHECK(graph.first_pending_node() == 0);
+  const ValueId y = upload(graph, Shape(2));
+  CHECK(y == 0);
+  CHECK(graph.values()[y].consumers == 0);
+  CHECK(unary(graph, ElementwiseOp::neg, y) == 1);
+  CHECK(graph.inputs(graph.nodes()[0])[0] == y);
 }
 
 TEST_CASE("an upload without elements needs a shape and holds no data", "[record]") {

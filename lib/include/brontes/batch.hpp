@@ -443,8 +443,9 @@ class BRONTES_API Batch {
 
   /// Discards everything recorded and every result; existing tensors become stale. The next
   /// execute() starts over. Errors are cleared, counts start at zero. Keeps the memory of the largest
-  /// execution, until other work needs it, and up to 64 MiB for uploads, so that recording and executing a similar
-  /// batch allocates little. A new Batch starts without that memory.
+  /// execution and that of the last uploads, until other work needs the former or a few executions have had no use for
+  /// it, so that recording and executing a similar batch allocates little. Where the host can read and write device
+  /// memory, uploads then go straight to their place in it. A new Batch starts without that memory.
   void reset();
 
   // --- Inspecting -----------------------------------------------------------------------------------
