@@ -8,6 +8,7 @@
 #include <brontes/tuning.hpp>
 #include <brontes/weight.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -174,7 +175,13 @@ TEST_CASE_METHOD(DeviceTest, "coopmat takes the epilogues that other kernels tak
       results[coopmat ? 1 : 0] = run(batch, batch.add(active, batch.upload(residual, {50, n})));
       CHECK(batch.stats().dispatches == 1);
     }
-    CHECK(results[0] == results[1]);
+    // The sums are the same; gelu need not have the same bits in two kernels.
+    REQUIRE(results[0].size() == results[1].size());
+    float furthest = 0;
+    for (std::size_t i = 0; i < results[0].size(); ++i) {
+      furthest = std::max(furthest, std::abs(results[0][i] - results[1][i]));
+    }
+    CHECK(furthest <= 2e-6f);
   }
 }
 
