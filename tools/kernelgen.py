@@ -113,8 +113,12 @@ def identity(program: str) -> bytes:
 
 
 def optimise(args: argparse.Namespace, raw: str, optimised: str) -> None:
-    unroll(args, raw)
-    run("spirv-opt", args.source, [args.spirv_opt, *OPTIMIZATIONS, "--target-env=" + args.target_env, raw, "-o", optimised])
+    if args.declarations:
+        shutil.copyfile(raw, optimised)  # optimising would drop what nothing uses
+    else:
+        unroll(args, raw)
+        run("spirv-opt", args.source,
+            [args.spirv_opt, *OPTIMIZATIONS, "--target-env=" + args.target_env, raw, "-o", optimised])
     run("spirv-val", args.source, [args.spirv_val, "--target-env", args.target_env, optimised])
 
 
@@ -123,7 +127,8 @@ def optimised_module(args: argparse.Namespace, raw: str, optimised: str) -> byte
     kept = ""
     folder = os.environ.get("BRONTES_KERNEL_CACHE")
     if folder:
-        key = hashlib.sha256(identity(args.spirv_opt) + identity(args.spirv_val) + args.target_env.encode())
+        key = hashlib.sha256(identity(args.spirv_opt) + identity(args.spirv_val) + args.target_env.encode() +
+                             (b"declarations" if args.declarations else b""))
         for path in (os.path.abspath(__file__), raw):
             with open(path, "rb") as file:
                 key.update(hashlib.sha256(file.read()).digest())
@@ -147,7 +152,7 @@ def command_compile(args: argparse.Namespace) -> None:
         run("glslang", args.source,
             [args.glslang, "--quiet", "--target-env", args.target_env, "-S", "comp", "--depfile", deps,
              *("-I" + folder for folder in args.include), *("-D" + define for define in args.define),
-             "-o", raw, args.source])
+             *(["-DBRONTES_DECLARATIONS"] if args.declarations else []), "-o", raw, args.source])
         words = optimised_module(args, raw, optimised)
         with open(deps, encoding="utf-8") as rule:
             needed = sorted(set(dependencies(rule.read())))
@@ -243,12 +248,14 @@ class SpecConstant:
 
 # How a module reaches memory: kernels/include/memory.glsl.
 ACCESS_MODES = ["storage", "texel", "pointer"]
+# Stands for a kernel that this build cannot compile: the C++ side knows all about it, but there is no module.
+DECLARATIONS = "declarations"
 
 
 @dataclass
 class Kernel:
     name: str
-    modules: Dict[str, List[int]]  # by access mode; there is always one for storage
+    modules: Dict[str, List[int]]  # by access mode: one for storage, unless there are only declarations
     bindings: List[Binding]
     constants: List[SpecConstant]
     push: Optional[PushBlock]
@@ -748,16 +755,19 @@ def command_embed(args: argparse.Namespace) -> None:
         label, separator, path = item.partition("=")
         name, _, mode = label.partition(":")
         mode = mode or "storage"
-        if not separator or not re.fullmatch(r"[a-z][a-z0-9_]*", name) or mode not in ACCESS_MODES:
+        if not separator or not re.fullmatch(r"[a-z][a-z0-9_]*", name) or mode not in (*ACCESS_MODES, DECLARATIONS):
             raise KernelError(f"'{item}' is not NAME[:ACCESS_MODE]=FILE with a snake_case name")
-        if mode == "storage" and name in kernels:
+        if mode in ("storage", DECLARATIONS) and name in kernels:
             raise KernelError(f"two kernels are called {name}")
-        if mode != "storage" and name not in kernels:
+        if mode not in ("storage", DECLARATIONS) and name not in kernels:
             raise KernelError(f"{name} comes in mode {mode} before it comes in mode storage")
         try:
             with open(path, "rb") as module:
                 if mode == "storage":
                     kernels[name] = reflect(name, module.read())
+                elif mode == DECLARATIONS:
+                    kernels[name] = reflect(name, module.read())
+                    kernels[name].modules = {}
                 else:
                     add_mode(kernels[name], mode, module.read())
         except OSError as error:
@@ -781,6 +791,8 @@ def main() -> int:
     one.add_argument("--target-env", default="vulkan1.1")
     one.add_argument("-I", dest="include", action="append", default=[], metavar="FOLDER")
     one.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
+    one.add_argument("--declarations", action="store_true",
+                     help="define BRONTES_DECLARATIONS, and keep what nothing uses: for embed's NAME:declarations")
     one.add_argument("--depfile")
     one.add_argument("-o", dest="output", required=True)
     one.add_argument("source")
@@ -789,7 +801,7 @@ def main() -> int:
     every = commands.add_parser("embed", help="SPIR-V to C++")
     every.add_argument("--hpp", required=True)
     every.add_argument("--cpp", required=True)
-    every.add_argument("modules", nargs="+", metavar="NAME[:ACCESS_MODE]=FILE")
+    every.add_argument("modules", nargs="+", metavar="NAME[:ACCESS_MODE|:declarations]=FILE")
     every.set_defaults(run=command_embed)
 
     args = parser.parse_args()

@@ -38,6 +38,8 @@ def store():
     root = pathlib.Path(os.environ["MESON_BUILD_ROOT"])
     targets = [str((build / "kernels" / name).relative_to(root)) for name in FILES]
     subprocess.run(["ninja", "-C", str(root), "--quiet", *targets], check=True)
+    if "matmul_coopmat_storage[]" not in (build / "kernels" / "kernels.cpp").read_text():
+        sys.exit("the build has no kernel for matrix units, and a release has all of them: run tools/setup, configure again")
     target = release / GENERATED
     target.mkdir(exist_ok=True)
     for name in FILES:

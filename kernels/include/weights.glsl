@@ -35,14 +35,14 @@ float half_bits_to_float(uint bits) {
   return uintBitsToFloat((magnitude < 0x400u ? small : normal) | (bits & 0x8000u) << 16);
 }
 
-// What the elements of the block that k is in are multiplied by. Only for quantized types.
-float weight_scale(uint row, uint k) {
+// What the elements of the block that k is in are multiplied by, and the word that has it. Only for quantized types.
+uint weight_scale_word(uint row, uint k) {
   uint elements = params.n_count * weight_row_words();
   uint first = (elements + 63u) / 64u * 64u;  // 256 bytes
   uint row_words = (params.k / 32u + 1u) / 2u;
-  uint block = k / 32u;
-  return half_bits_to_float(loadw1(b, first + row * row_words + block / 2u) >> (block % 2u * 16u));
+  return loadw1(b, first + row * row_words + k / 32u / 2u);
 }
+float weight_scale(uint row, uint k) { return half_bits_to_float(weight_scale_word(row, k) >> (k / 32u % 2u * 16u)); }
 
 // Elements 4s .. 4s + 3 of a chunk, without their scale.
 vec4 weight_decode(uvec4 words, uint s) {

@@ -161,8 +161,9 @@ struct Batch::State {
     return apply(ops::name(op), record, tensors...);
   }
 
-  MatmulOptions with_default_kernel(MatmulOptions matmul) const {
+  MatmulOptions with_defaults(MatmulOptions matmul) const {
     if (matmul.kernel == MatmulKernel::automatic) matmul.kernel = options.matmul;
+    if (matmul.precision == Precision::automatic) matmul.precision = options.precision;
     return matmul;
   }
 
@@ -667,7 +668,7 @@ Tensor Batch::all(Tensor x, Axes axes, bool keep_dims) {
 
 Tensor Batch::matmul(Tensor a, Tensor b, const MatmulOptions& options) {
   return State::record(state_.get(), "matmul", [&](State& s) {
-    auto record = [&](auto& in) { return plan::matmul(s.graph, in[0], in[1], s.with_default_kernel(options)); };
+    auto record = [&](auto& in) { return plan::matmul(s.graph, in[0], in[1], s.with_defaults(options)); };
     return s.apply("matmul", record, a, b);
   });
 }
@@ -675,9 +676,7 @@ Tensor Batch::matmul(Tensor a, Tensor b, const MatmulOptions& options) {
 Tensor Batch::matmul(Tensor a, Tensor b, std::uint64_t m, std::uint64_t k, std::uint64_t n,
                      const MatmulOptions& options) {
   return State::record(state_.get(), "matmul", [&](State& s) {
-    auto record = [&](auto& in) {
-      return plan::matmul(s.graph, in[0], in[1], m, k, n, s.with_default_kernel(options));
-    };
+    auto record = [&](auto& in) { return plan::matmul(s.graph, in[0], in[1], m, k, n, s.with_defaults(options)); };
     return s.apply("matmul", record, a, b);
   });
 }

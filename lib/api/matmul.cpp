@@ -11,9 +11,10 @@ MatmulChoice no_choice(std::string reason) {
   return choice;
 }
 
-MatmulChoice explain(const Device& device, const plan::MatmulProblem& problem, const MatmulOptions& options) {
+MatmulChoice explain(const Device& device, plan::MatmulProblem problem, const MatmulOptions& options) {
   const auto& engine = DeviceAccess::engine(device);
   if (!engine) return no_choice("the Device has been moved from");
+  problem.f16_inputs = options.precision == Precision::f16;
   return plan::explain(problem, engine->traits(), {options.kernel, options.variant});
 }
 

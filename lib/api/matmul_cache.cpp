@@ -244,6 +244,7 @@ Result<Kept> MatmulCache::State::build(const Key& key, const Entry& entry, float
   matmul.alpha = alpha;
   matmul.layout = Layout::nk;
   matmul.kernel = options.kernel;
+  matmul.precision = options.precision;
   auto y = plan::matmul(graph, *x, w, matmul);
   if (!y) return y.error();
   if (key.bias) {

@@ -2,6 +2,7 @@
 #include <brontes/vulkan.hpp>
 
 #include "api/access.hpp"
+#include "vk/cooperative_matrix.hpp"
 #include "vk/features.hpp"
 
 namespace brontes::vulkan {
@@ -32,6 +33,11 @@ Result<DeviceFeatures> recommended_features(PFN_vkGetInstanceProcAddr get_instan
       features.subgroup_size.computeFullSubgroups = physical.full_subgroups ? VK_TRUE : VK_FALSE;
       features.extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
     }
+    if (!physical.matrices.empty()) {
+      features.vulkan12.shaderFloat16 = features.vulkan12.vulkanMemoryModel = VK_TRUE;
+      features.cooperative_matrix.cooperativeMatrix = VK_TRUE;
+      features.extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    }
     if (physical.memory_budget) features.extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     return features;
   });
@@ -45,6 +51,9 @@ Error merge(const DeviceFeatures& wanted, VkPhysicalDeviceFeatures2& chain) {
     features.int64 = wanted.vulkan10.shaderInt64 == VK_TRUE;
     features.subgroup_size_control = wanted.subgroup_size.subgroupSizeControl == VK_TRUE;
     features.full_subgroups = wanted.subgroup_size.computeFullSubgroups == VK_TRUE;
+    features.float16 = wanted.vulkan12.shaderFloat16 == VK_TRUE;
+    features.memory_model = wanted.vulkan12.vulkanMemoryModel == VK_TRUE;
+    features.cooperative_matrix = wanted.cooperative_matrix.cooperativeMatrix == VK_TRUE;
     return vk::enable_features(features, chain);
   });
 }

@@ -99,6 +99,7 @@ brontes_status brontes_batch_create(const brontes_device* device, const brontes_
     making.work_per_submit = given.work_per_submit;
     making.milliseconds_per_submit = given.milliseconds_per_submit;
     if (Error e = set(making.matmul, given.matmul, call, "brontes_matmul_kernel")) return e;
+    if (Error e = set(making.precision, given.precision, call, "brontes_precision")) return e;
     making.batch_invariant = given.batch_invariant != 0;
     auto made = std::make_unique<brontes_batch>(device->device, making);
     if (made->batch.error()) return made->batch.error();

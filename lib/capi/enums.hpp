@@ -160,6 +160,16 @@ constexpr brontes_matmul_kernel to_c(MatmulKernel kernel) noexcept {
     case MatmulKernel::tiled: return BRONTES_MATMUL_TILED;
     case MatmulKernel::subgroup: return BRONTES_MATMUL_SUBGROUP;
     case MatmulKernel::panel: return BRONTES_MATMUL_PANEL;
+    case MatmulKernel::coopmat: return BRONTES_MATMUL_COOPMAT;
+  }
+  return -1;
+}
+
+constexpr brontes_precision to_c(Precision precision) noexcept {
+  switch (precision) {
+    case Precision::automatic: return BRONTES_PRECISION_AUTOMATIC;
+    case Precision::f32: return BRONTES_PRECISION_F32;
+    case Precision::f16: return BRONTES_PRECISION_F16;
   }
   return -1;
 }
@@ -217,7 +227,8 @@ Error set(Enum& to, std::int32_t number, const char* call, const char* what) {
 
 static_assert(from_c<Errc>(BRONTES_ERROR_VULKAN) == Errc::vulkan);
 static_assert(from_c<DType>(BRONTES_DTYPE_MASK) == DType::mask);
-static_assert(from_c<MatmulKernel>(BRONTES_MATMUL_PANEL) == MatmulKernel::panel);
+static_assert(from_c<MatmulKernel>(BRONTES_MATMUL_COOPMAT) == MatmulKernel::coopmat);
+static_assert(from_c<Precision>(BRONTES_PRECISION_F16) == Precision::f16);
 static_assert(from_c<Activation>(BRONTES_ACTIVATION_GELU_TANH) == Activation::gelu_tanh);
 
 }  // namespace brontes::capi

@@ -23,6 +23,7 @@ Error matmul_options(const char* call, const brontes_matmul_options* given, Matm
   if (Error e = BRONTES_STRUCT(call, brontes_matmul_options, given, options)) return e;
   if (Error e = set(to.layout, options.layout, call, "brontes_layout")) return e;
   if (Error e = set(to.kernel, options.kernel, call, "brontes_matmul_kernel")) return e;
+  if (Error e = set(to.precision, options.precision, call, "brontes_precision")) return e;
   to.variant = options.variant;
   return set_alpha(call, options.has_alpha, options.alpha, to.alpha);
 }

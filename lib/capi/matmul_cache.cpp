@@ -44,6 +44,7 @@ brontes_status brontes_matmul_cache_create(const brontes_device* device, const b
     MatmulCacheOptions making;
     if (given.max_programs != 0) making.max_programs = static_cast<std::size_t>(given.max_programs);
     if (Error e = set(making.kernel, given.kernel, call, "brontes_matmul_kernel")) return e;
+    if (Error e = set(making.precision, given.precision, call, "brontes_precision")) return e;
     out = new brontes_matmul_cache(device->device, making);
     return {};
   });

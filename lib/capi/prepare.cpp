@@ -68,6 +68,7 @@ Error tune_options(const char* call, const brontes_tune_options* options, TuneOp
   for (const brontes_matmul_shape& shape : Span<const brontes_matmul_shape>(given.shapes, given.shape_count)) {
     MatmulShape one{shape.m, shape.k, shape.n, Layout::kn};
     if (Error e = set(one.layout, shape.layout, call, "brontes_layout")) return e;
+    if (Error e = set(one.precision, shape.precision, call, "brontes_precision")) return e;
     to.shapes.push_back(one);
   }
   if (given.seconds != 0) to.seconds = given.seconds;

@@ -144,17 +144,17 @@ BRONTES_FULL(brontes_kernel_options, update_count);
 BRONTES_FULL(brontes_kernel_binding, access);
 BRONTES_FULL(brontes_kernel_info, reserved);
 BRONTES_FULL(brontes_profile_options, max_bytes);
-BRONTES_FULL(brontes_batch_options, reserved);
+BRONTES_FULL(brontes_batch_options, precision);
 BRONTES_FULL(brontes_prepare_options, user_data);
 BRONTES_FULL(brontes_prepared, created);
-BRONTES_FULL(brontes_matmul_shape, reserved);
+BRONTES_FULL(brontes_matmul_shape, precision);
 BRONTES_FULL(brontes_tune_options, user_data);
 BRONTES_FULL(brontes_tune_report, saved);
 BRONTES_FULL(brontes_batch_stats, fused_programs);
-BRONTES_FULL(brontes_matmul_options, reserved);
+BRONTES_FULL(brontes_matmul_options, precision);
 BRONTES_FULL(brontes_matmul_choice, reserved);
 BRONTES_FULL(brontes_matmul_epilogue, no_bias);
-BRONTES_FULL(brontes_matmul_cache_options, reserved);
+BRONTES_FULL(brontes_matmul_cache_options, precision);
 BRONTES_FULL(brontes_cached_weight_info, bias);
 
 }  // namespace brontes::capi

@@ -12,7 +12,7 @@ using namespace brontes;
 using namespace brontes::capi;
 
 BRONTES_FULL(brontes_vulkan_device, memory_user_data);
-BRONTES_FULL(brontes_vulkan_features, reserved);
+BRONTES_FULL(brontes_vulkan_features, cooperative_matrix);
 
 struct brontes_queue_lock : Handle<Kind::queue_lock> {
   explicit brontes_queue_lock(decltype(vulkan::lock_queue(std::declval<const Device&>())) held) noexcept
@@ -51,6 +51,7 @@ Error write_features(const char* call, const vulkan::DeviceFeatures& from, bront
   features.extension_count = from.extensions.size();
   features.vulkan12 = from.vulkan12;
   features.vulkan10 = from.vulkan10;
+  features.cooperative_matrix = from.cooperative_matrix.cooperativeMatrix;
   return BRONTES_RESULT(call, brontes_vulkan_features, features, to);
 }
 
@@ -81,6 +82,7 @@ brontes_status brontes_vulkan_merge_features(const brontes_vulkan_features* want
     vulkan::DeviceFeatures features;
     features.vulkan10 = given.vulkan10;
     features.vulkan12 = given.vulkan12;
+    features.cooperative_matrix.cooperativeMatrix = given.cooperative_matrix;
     return vulkan::merge(features, *chain);
   });
 }

@@ -32,6 +32,17 @@ plan::Vendor vendor_of(const vk::PhysicalDevice& device, std::uint32_t simulated
   }
 }
 
+// The largest, in subgroups of the smallest size that the device has, which is what its matrices are made for: 32 lanes
+// on AMD, 8 and 16 on Intel, though both prefer larger subgroups elsewhere.
+plan::MatrixUnits matrices_of(const vk::PhysicalDevice& device) {
+  plan::MatrixUnits units;
+  for (const vk::MatrixSize& size : device.matrices) {
+    if (size.m * size.n * size.k <= units.m * units.n * units.k) continue;
+    units = {size.m, size.n, size.k, device.min_subgroup_size};
+  }
+  return units;
+}
+
 }  // namespace
 
 Result<plan::Access> choose_access(const vk::PhysicalDevice& device, AccessMode wish) {
@@ -78,6 +89,8 @@ plan::Traits traits_of(const vk::PhysicalDevice& device, const SimulatedLimits& 
       device.subgroup_operations && device.min_subgroup_size >= 4 && !simulate.no_subgroup_operations;
   traits.exact_subgroups = (device.one_subgroup_size || (device.required_subgroup_size && device.full_subgroups)) &&
                            !simulate.no_subgroup_size_control;
+  if (traits.exact_subgroups && traits.subgroup_size == traits.real_subgroup_size)
+    traits.matrices = matrices_of(device);
   // lavapipe of Mesa 22 makes a loop over lanes of each broadcast.
   traits.broadcasts = !old_lavapipe(device);
   traits.cpu = device.info.type == DeviceType::cpu && simulate.vendor_id == 0;

@@ -27,6 +27,7 @@ BRONTES_SAME(matmul_panel);
 BRONTES_SAME(matmul_subgroup_kn);
 BRONTES_SAME(matmul_subgroup_nk);
 BRONTES_SAME(matmul_tiled);
+BRONTES_SAME(matmul_coopmat);
 #undef BRONTES_SAME
 
 #define BRONTES_SAME(name) static_assert(kernels::matmul_gemv::name + 0u == kernels::matmul_gemv_subgroup::name)
@@ -111,6 +112,23 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::steps, s.subgroup.steps);
       // All it looks at, for the sake of fewer pipelines.
       d.set(kernel::vectorized, s.subgroup.a_packed && s.subgroup.b_packed ? 1 : s.vectorized & 1);
+      return d;
+    }
+    case MatmulKernel::coopmat: {
+      namespace kernel = kernels::matmul_coopmat;
+      Dispatch d(kernels::Id::matmul_coopmat, group);
+      d.set(kernel::group_size, s.coopmat.group_size());
+      d.set(kernel::b_layout, b_layout);
+      d.set(kernel::vectorized, s.vectorized);
+      d.set(kernel::matrix_m, s.coopmat.matrix_m);
+      d.set(kernel::matrix_n, s.coopmat.matrix_n);
+      d.set(kernel::matrix_k, s.coopmat.matrix_k);
+      d.set(kernel::subgroups_m, s.coopmat.subgroups_m);
+      d.set(kernel::subgroups_n, s.coopmat.subgroups_n);
+      d.set(kernel::matrices_m, s.coopmat.matrices_m);
+      d.set(kernel::matrices_n, s.coopmat.matrices_n);
+      d.set(kernel::subgroup_lanes, s.coopmat.lanes);
+      d.set(kernel::b_type, static_cast<std::uint32_t>(type));
       return d;
     }
     case MatmulKernel::naive:
@@ -207,6 +225,7 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
   const DType type = to.graph.value(inputs[1]).dtype;
   MatmulProblem problem{op.m, op.k, part.count, op.layout, type, to.options.batch_invariant};
   problem.set(op.batch);
+  problem.f16_inputs = op.precision == Precision::f16;
   auto selected = select_matmul(problem, to.traits, {op.kernel, op.variant});
   if (!selected) return selected.error();
   if (selected->tuned != nullptr && selected->tuned->choice.kernel != MatmulKernel::automatic) {
@@ -309,6 +328,10 @@ Error check(const record::Value& b, const MatmulAttributes& op) {
     return Error(Errc::invalid_argument,
                  "matmul: the weight " + to_string(b.shape) + " is W[N, K]: use linear(), or matmul() with Layout::nk");
   }
+  if (op.kernel == MatmulKernel::coopmat && op.precision != Precision::f16) {
+    return Error(Errc::invalid_argument,
+                 "matmul: the coopmat kernel rounds its operands to f16, which takes Precision::f16");
+  }
   if (op.kernel == MatmulKernel::gemv && op.m > matmul_gemv_max_rows) {
     return Error(Errc::invalid_argument,
                  "matmul: " + text_of(op.m, op.k, op.n) + ": the gemv kernel does up to 8 rows");
@@ -351,6 +374,9 @@ constexpr Field fields[] = {
     {"forced", Field::Type::word, Field::Text::named, offsetof(MatmulAttributes, kernel),
      [](std::uint32_t kernel) { return to_string(static_cast<MatmulKernel>(kernel)); },
      static_cast<std::uint32_t>(MatmulKernel::automatic), false},
+    {"precision", Field::Type::word, Field::Text::named, offsetof(MatmulAttributes, precision),
+     [](std::uint32_t precision) { return to_string(static_cast<Precision>(precision)); },
+     static_cast<std::uint32_t>(Precision::f32), false},
     {"variant", Field::Type::u32, Field::Text::hidden, offsetof(MatmulAttributes, variant)},
     {"pattern", Field::Type::u32, Field::Text::hidden, offsetof(MatmulAttributes, batch.pattern)},
     {"block0", Field::Type::u32, Field::Text::hidden, offsetof(MatmulAttributes, batch.blocks) + 0},
@@ -368,10 +394,18 @@ reference::Expected expected(const record::Graph& graph, const record::Node& nod
   const Span<const record::ValueId> operands = graph.inputs(node);
   const Shape a = single ? Shape(op.m, op.k) : graph.value(operands[0]).shape;
   const Shape flat = op.layout == Layout::nk ? Shape(op.n, op.k) : Shape(op.k, op.n);
-  reference::Expected y = reference::matmul(inputs[0], a, inputs[1], single ? flat : graph.value(operands[1]).shape,
-                                            op.layout, static_cast<double>(op.alpha));
+  const Shape b = single ? flat : graph.value(operands[1]).shape;
+  const bool f16_inputs = op.precision == Precision::f16;
+  reference::Expected y = (f16_inputs ? reference::matmul_f16 : reference::matmul)(
+      inputs[0], a, inputs[1], b, op.layout, static_cast<double>(op.alpha));
+  if (f16_inputs) return y;
   for (double& allowed : y.allowed) allowed *= reference::matmul_bound(op.k, false);
   return y;
+}
+
+// Whoever has another default has put it in.
+Precision precision_of(const MatmulOptions& options) {
+  return options.precision == Precision::f16 ? Precision::f16 : Precision::f32;
 }
 
 }  // namespace
@@ -390,8 +424,8 @@ Result<record::ValueId> matmul(record::Graph& graph, record::ValueId a, record::
                                const MatmulOptions& options) {
   const auto sizes = matmul_sizes(graph.value(a).shape, graph.value(b).shape, options.layout);
   if (!sizes) return sizes.error();
-  MatmulAttributes op{sizes->m,      sizes->k,        sizes->n,       sizes->batch,
-                      options.alpha, options.variant, options.layout, options.kernel};
+  MatmulAttributes op{sizes->m,        sizes->k,       sizes->n,       sizes->batch,         options.alpha,
+                      options.variant, options.layout, options.kernel, precision_of(options)};
   // A transposed operand is what it is a view of, in the other layout.
   const record::ValueId source = record::transposed_source(graph, b);
   const bool turned = source != record::no_value;
@@ -407,8 +441,10 @@ Result<record::ValueId> matmul(record::Graph& graph, record::ValueId a, record::
 Result<record::ValueId> matmul(record::Graph& graph, record::ValueId a, record::ValueId b, std::uint64_t m,
                                std::uint64_t k, std::uint64_t n, const MatmulOptions& options) {
   const record::ValueId inputs[] = {a, b};
-  return graph.apply(matmul_op, inputs,
-                     MatmulAttributes{m, k, n, {}, options.alpha, options.variant, options.layout, options.kernel});
+  return graph.apply(
+      matmul_op, inputs,
+      MatmulAttributes{
+          m, k, n, {}, options.alpha, options.variant, options.layout, options.kernel, precision_of(options)});
 }
 
 }  // namespace brontes::plan

@@ -52,6 +52,7 @@ struct MatmulAttributes {
   std::uint32_t variant;
   Layout layout;
   MatmulKernel kernel;
+  Precision precision;
 };
 
 extern const record::Op matmul_op;
@@ -73,6 +74,7 @@ struct MatmulProblem {
   bool batch_invariant = false;  // as in BatchOptions
   std::uint64_t batch = 1;       // products in one dispatch, and how many matrices their operands have
   std::uint64_t a_matrices = 1, b_matrices = 1;
+  bool f16_inputs = false;  // operands may be rounded to f16
 
   void set(const MatmulBatch& of) noexcept {
     batch = of.count;
@@ -108,6 +110,8 @@ struct MatmulSelection {
   MatmulSubgroupShape subgroup{};
   // tiled
   MatmulTiledShape tiles{};
+  // coopmat
+  MatmulCoopmatShape coopmat{};
 
   std::uint32_t vectorized = 0;
   MatmulTile tile{};          // of C, per workgroup; with `subgroup` and `panel` per subgroup

@@ -168,4 +168,43 @@ constexpr std::uint32_t matmul_tiled_shared_bytes(std::uint32_t tile_m, std::uin
   return 2 * 4 * matmul_tiled_k * (tile_m + tile_n);
 }
 
+// coopmat: a workgroup of subgroups_m x subgroups_n subgroups computes a tile, each of them matrices_m x matrices_n
+// matrices of the size that the device multiplies at once, through a buffer of f16 in shared memory, matmul_coopmat_k
+// of k at a time.
+
+inline constexpr std::uint32_t matmul_coopmat_k = 32;
+
+struct MatmulCoopmatShape {
+  std::uint32_t matrix_m, matrix_n, matrix_k;
+  std::uint32_t lanes;  // of each subgroup, as pipelines require
+  std::uint32_t subgroups_m, subgroups_n;
+  std::uint32_t matrices_m, matrices_n;  // each 1, 2 or 4
+
+  constexpr std::uint32_t tile_m() const noexcept { return matrix_m * matrices_m * subgroups_m; }
+  constexpr std::uint32_t tile_n() const noexcept { return matrix_n * matrices_n * subgroups_n; }
+  constexpr std::uint32_t group_size() const noexcept { return lanes * subgroups_m * subgroups_n; }
+
+  // What the kernel asks of its constants: an invocation carries up to four eights of each tile, and there are up to
+  // four steps of matrix_k.
+  constexpr bool valid() const noexcept {
+    auto few = [](std::uint32_t matrices) { return matrices == 1 || matrices == 2 || matrices == 4; };
+    return matrix_m != 0 && matrix_n != 0 && matrix_k != 0 && matrix_m % 8 == 0 && matrix_n % 8 == 0 &&
+           matrix_k % 8 == 0 && matmul_coopmat_k % matrix_k == 0 && few(matrices_m) && few(matrices_n) && lanes != 0 &&
+           tile_m() * (matmul_coopmat_k / 8) <= 4 * group_size() &&
+           tile_n() * (matmul_coopmat_k / 8) <= 4 * group_size();
+  }
+};
+
+constexpr std::uint32_t matmul_coopmat_iterations(std::uint32_t k_count, const MatmulCoopmatShape& s) noexcept {
+  const std::uint32_t fours = ceil_div(s.matrix_m * s.matrix_n / 4, s.lanes) + 1;
+  return ceil_div(k_count, matmul_coopmat_k) + 1 + s.matrices_m * (s.matrices_n * (fours + 1) + 2) + 1;
+}
+
+// Rows have 16 bytes more than they need.
+constexpr std::uint32_t matmul_coopmat_shared_bytes(MatmulLayout layout, const MatmulCoopmatShape& s) noexcept {
+  const std::uint32_t row = 2 * matmul_coopmat_k + 16;
+  const std::uint32_t b = layout == MatmulLayout::nk ? s.tile_n() * row : matmul_coopmat_k * (2 * s.tile_n() + 16);
+  return s.tile_m() * row + b + 4 * s.subgroups_m * s.subgroups_n * s.matrix_m * s.matrix_n;
+}
+
 }  // namespace brontes::plan

@@ -1,5 +1,6 @@
 #include "ops/matmul.hpp"
 
+#include "ops/matmul_coopmat.hpp"
 #include "ops/matmul_sums.hpp"
 #include "ops/matmul_tuning.hpp"
 #include "plan/plan.hpp"  // fold(), fill_groups()
@@ -18,6 +19,16 @@ const char* to_string(MatmulKernel kernel) noexcept {
     case MatmulKernel::tiled: return "tiled";
     case MatmulKernel::subgroup: return "subgroup";
     case MatmulKernel::panel: return "panel";
+    case MatmulKernel::coopmat: return "coopmat";
+  }
+  return "unknown";
+}
+
+const char* to_string(Precision precision) noexcept {
+  switch (precision) {
+    case Precision::automatic: return "automatic";
+    case Precision::f32: return "f32";
+    case Precision::f16: return "f16";
   }
   return "unknown";
 }
@@ -226,6 +237,24 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
   return s;
 }
 
+// By matrix units, whose tiles are in matmul_coopmat.cpp.
+Result<MatmulSelection> coopmat(const MatmulProblem& p, const Traits& traits, const char* reason,
+                                std::size_t variant = 0) {
+  const auto shape = coopmat_shape(p, traits, enough_tiles, variant);
+  if (!shape) return shape.error();
+  MatmulSelection s;
+  s.kernel = MatmulKernel::coopmat;
+  s.reason = reason;
+  s.coopmat = *shape;
+  s.vectorized = matmul_vectorized(static_cast<std::uint32_t>(p.k), static_cast<std::uint32_t>(p.n));
+  s.tile = {shape->tile_m(), shape->tile_n()};
+  auto iterations = [&](std::uint32_t k) { return matmul_coopmat_iterations(k, *shape); };
+  if (Error e = too_many_loops("coopmat", iterations(matmul_coopmat_k), traits)) return e;
+  s.k_chunk = chunk_of(p.k, traits, iterations, matmul_coopmat_k);
+  slice(s, p, traits, enough_tiles, 512);
+  return s;
+}
+
 bool has_subgroups(const Traits& traits) {
   return traits.subgroup_operations && traits.exact_subgroups && traits.subgroup_size >= matmul_subgroup_min_lanes &&
          traits.max_group_invocations >= real_lanes(traits);
@@ -411,7 +440,12 @@ Result<MatmulSelection> choose(const MatmulProblem& p, const Traits& traits, Mat
     case MatmulKernel::tiled: return tiled(p, traits, "forced", forced.variant);
     case MatmulKernel::subgroup: return subgroup(p, traits, "forced", forced.variant);
     case MatmulKernel::panel: return panel(p, traits, "forced", forced.variant);
+    case MatmulKernel::coopmat: return coopmat(p, traits, "forced", forced.variant);
     case MatmulKernel::automatic: break;
+  }
+  if (coopmat_refusal(p, traits) == nullptr) {
+    auto selection = coopmat(p, traits, "matrix units multiply f16, which the precision allows");
+    if (selection) return selection;
   }
   if (traits.cpu) {
     auto selection = for_cpu(p, traits);
@@ -524,6 +558,12 @@ MatmulChoice explain(const MatmulProblem& p, const Traits& traits, MatmulForce f
     choice.reason += shape.a_packed ? "; both operands are repacked first" : "; the second operand is repacked first";
   }
   if (selection->tuned != nullptr) choice.reason += figures(*selection->tuned);
+  if (selection->kernel != MatmulKernel::coopmat && forced.kernel == MatmulKernel::automatic &&
+      (traits.matrices || p.f16_inputs)) {
+    if (const char* refusal = coopmat_refusal(p, traits)) {
+      choice.reason += std::string("; not by matrix units, because ") + refusal;
+    }
+  }
   if (selection->slices > 1) {
     choice.reason += "; k is split into " + std::to_string(selection->slices) +
                      " slices side by side, which a second dispatch adds up, because " +
@@ -546,6 +586,7 @@ std::uint32_t matmul_variants(MatmulKernel kernel, Layout layout) noexcept {
     case MatmulKernel::tiled: return static_cast<std::uint32_t>(std::size(plan::tile_sets));
     case MatmulKernel::subgroup: return static_cast<std::uint32_t>(plan::subgroup_tiles(layout).size());
     case MatmulKernel::panel: return static_cast<std::uint32_t>(std::size(plan::panel_tiles));
+    case MatmulKernel::coopmat: return plan::coopmat_variants;
     case MatmulKernel::naive:
     case MatmulKernel::gemv: return 1;
     case MatmulKernel::automatic: break;

@@ -18,13 +18,15 @@ constexpr std::uint32_t payload_version = 3;
 constexpr std::size_t payload_header_bytes = 4 + 4 + 8 + 4 + 4;
 constexpr std::uint8_t not_measured = 0xff;
 constexpr std::size_t entry_bytes = 3 * 8 + 4 + 4;
+constexpr std::uint8_t f16_bit = 2;  // in the byte of the layout
 
 std::uint32_t loads_of(std::uint64_t k, std::uint64_t n) {
   return matmul_vectorized(static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(n));
 }
 
 bool same_code(const TunedMatmul& tuned, const MatmulProblem& p) {
-  return tuned.layout == p.layout && tuned.type == p.type && loads_of(tuned.k, tuned.n) == loads_of(p.k, p.n);
+  return tuned.layout == p.layout && tuned.type == p.type && tuned.f16_inputs == p.f16_inputs &&
+         loads_of(tuned.k, tuned.n) == loads_of(p.k, p.n);
 }
 
 double distance(std::uint64_t a, std::uint64_t b) {
@@ -54,14 +56,16 @@ using KernelSet = std::bitset<kernels::count>;  // by index
 
 // `known` are the kernels whose modules are in the hash.
 void add_variant(Hash& hash, KernelSet& known, MatmulForce choice, Layout layout, Traits traits) {
-  const MatmulProblem p{choice.kernel == MatmulKernel::gemv ? 1u : 64u, 1024, 1024, layout};
+  MatmulProblem p{choice.kernel == MatmulKernel::gemv ? 1u : 64u, 1024, 1024, layout};
+  p.f16_inputs = choice.kernel == MatmulKernel::coopmat;
   const Tuning tuning = forcing(p, choice, traits.access);
   traits.tuning = &tuning;
 
   record::Graph graph(traits.max_storage_range);
   const record::ValueId a = graph.import(Shape(p.m, p.k), 0);
   const record::ValueId b = graph.import(Shape(p.k, p.n), 1);
-  const auto c = plan::matmul(graph, a, b, p.m, p.k, p.n, {1.0f, layout, MatmulKernel::automatic});
+  const Precision precision = p.f16_inputs ? Precision::f16 : Precision::f32;
+  const auto c = plan::matmul(graph, a, b, p.m, p.k, p.n, {1.0f, layout, MatmulKernel::automatic, 0, precision});
   const auto plan = c ? make_plan(graph, traits) : Result<Plan>(c.error());
   hash.add(to_string(choice.kernel));
   hash.add(static_cast<std::uint64_t>(choice.kernel));
@@ -113,7 +117,8 @@ void merge(Tuning& tuning, Tuning newer) {
     for (const TunedMatmul& old : tuning.matmuls) {
       const auto end = newer.matmuls.begin() + static_cast<std::ptrdiff_t>(fresh);
       const bool replaced = std::any_of(newer.matmuls.begin(), end, [&](const TunedMatmul& t) {
-        return t.m == old.m && t.k == old.k && t.n == old.n && t.layout == old.layout && t.type == old.type;
+        return t.m == old.m && t.k == old.k && t.n == old.n && t.layout == old.layout && t.type == old.type &&
+               t.f16_inputs == old.f16_inputs;
       });
       if (!replaced && newer.matmuls.size() < Tuning::max_matmuls) newer.matmuls.push_back(old);
     }
@@ -124,7 +129,7 @@ void merge(Tuning& tuning, Tuning newer) {
 Tuning forcing(const MatmulProblem& p, MatmulForce choice, const Access& access) {
   Tuning tuning;
   tuning.access = access;
-  tuning.matmuls.push_back({p.m, p.k, p.n, p.layout, p.type, choice, 1.0f});
+  tuning.matmuls.push_back({p.m, p.k, p.n, p.layout, p.type, choice, 1.0f, p.f16_inputs});
   return tuning;
 }
 
@@ -148,10 +153,12 @@ std::uint64_t hash_variants() {
   Traits gpu;
   gpu.max_group_invocations = 1024;
   gpu.max_shared_bytes = 1u << 16;
+  gpu.matrices = {16, 16, 16, 32};
   Traits cpu = gpu;
   cpu.cpu = true;
   cpu.broadcasts = false;
   cpu.subgroup_size = 8;
+  cpu.matrices = {8, 8, 8, 8};
   cpu.access = Access::all(kernels::AccessMode::texel);
   for (Layout layout : {Layout::kn, Layout::nk}) {
     hash.add(to_string(layout));
@@ -191,7 +198,7 @@ std::vector<std::uint8_t> serialize(const Tuning& tuning) {
     writer.integer(t.m, 8);
     writer.integer(t.k, 8);
     writer.integer(t.n, 8);
-    writer.integer(static_cast<std::uint64_t>(t.layout), 1);
+    writer.integer(static_cast<std::uint64_t>(t.layout) | (t.f16_inputs ? f16_bit : 0), 1);
     writer.integer(static_cast<std::uint64_t>(t.type), 1);
     writer.integer(static_cast<std::uint64_t>(t.choice.kernel), 1);
     writer.integer(t.choice.variant, 1);
@@ -235,7 +242,9 @@ Result<Tuning> parse_tuning(Span<const std::uint8_t> bytes) {
     t.m = reader.integer(8);
     t.k = reader.integer(8);
     t.n = reader.integer(8);
-    const std::uint8_t layout = reader.byte();
+    const std::uint8_t loads = reader.byte();
+    t.f16_inputs = (loads & f16_bit) != 0;
+    const auto layout = static_cast<std::uint8_t>(loads & ~f16_bit);
     t.type = static_cast<DType>(reader.byte());
     t.choice.kernel = static_cast<MatmulKernel>(reader.byte());
     t.choice.variant = reader.byte();
@@ -243,7 +252,8 @@ Result<Tuning> parse_tuning(Span<const std::uint8_t> bytes) {
     t.layout = static_cast<Layout>(layout);
     const bool stored = t.type <= DType::q4_0;  // what weights can be
     const bool good = t.m != 0 && t.k != 0 && t.n != 0 && layout <= static_cast<std::uint8_t>(Layout::nk) && stored &&
-                      exists(t.choice, t.layout) && t.gain >= 1 && t.gain <= 1e6f;
+                      exists(t.choice, t.layout) && (t.f16_inputs || t.choice.kernel != MatmulKernel::coopmat) &&
+                      t.gain >= 1 && t.gain <= 1e6f;
     if (!good) return damaged("a measurement of nothing this library knows");
   }
   return tuning;

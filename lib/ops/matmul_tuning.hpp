@@ -22,7 +22,8 @@ struct TunedMatmul {
   /// Automatic: nothing was faster than the selector's own choice by more than noise. That is worth
   /// keeping too, or the neighbours would speak for this shape.
   MatmulForce choice;
-  float gain = 1;  // how many times as fast as the selector's own choice
+  float gain = 1;           // how many times as fast as the selector's own choice
+  bool f16_inputs = false;  // measured where operands may be rounded to f16
 
   friend bool operator==(const TunedMatmul&, const TunedMatmul&) = default;
 };

@@ -52,6 +52,15 @@ struct Access {
 /// Who made the device; `cpu` is any driver that runs on one.
 enum class Vendor : std::uint8_t { other, amd, apple, arm, cpu, intel, nvidia, qualcomm };
 
+/// What a subgroup multiplies at once, m x k by k x n of f16 with sums in f32 (VK_KHR_cooperative_matrix), and how many
+/// lanes it has for that. All 0 where the device has no matrix units.
+struct MatrixUnits {
+  std::uint32_t m = 0, n = 0, k = 0;
+  std::uint32_t lanes = 0;
+
+  explicit operator bool() const noexcept { return m != 0; }
+};
+
 struct Traits {
   std::array<std::uint32_t, 3> max_group_count{65535, 65535, 65535};
   std::uint32_t max_group_invocations = 128;  // and per axis x
@@ -74,6 +83,7 @@ struct Traits {
   /// are cheap.
   bool cpu = false;
   Vendor vendor = Vendor::other;
+  MatrixUnits matrices;
   /// Loop iterations one invocation may make in all. Mesa 22's lavapipe silently ends loops at
   /// about 65535, so the planner keeps below it.
   std::uint64_t max_loop_iterations = ~std::uint64_t{0};

@@ -12,10 +12,14 @@ double matmul_bound(std::uint64_t k, bool shared) {
 
 namespace {
 
+// What rounding to f16 may change of an element, on devices that take denormals for 0.
+double rounding_f16(double magnitude) { return magnitude < 0x1p-14 ? magnitude : 0x1p-11 * magnitude; }
+
 struct Product {
   std::uint64_t m, k, n;
   Layout layout;
   double alpha;
+  bool f16 = false;
 
   // Appends a product of two matrices.
   void add(const double* a, const double* b, Expected& to) const {
@@ -25,11 +29,16 @@ struct Product {
       for (std::uint64_t j = 0; j < n; ++j) {
         double total = 0;
         double magnitude = 0;
+        double rounding = 0;
         for (std::uint64_t p = 0; p < k; ++p) {
-          const double term = a[i * k + p] * b[p * row_step + j * column_step];
-          total += term;
-          magnitude += std::fabs(term);
+          const double x = a[i * k + p], y = b[p * row_step + j * column_step];
+          total += x * y;
+          magnitude += std::fabs(x * y);
+          if (!f16) continue;
+          const double dx = rounding_f16(std::fabs(x)), dy = rounding_f16(std::fabs(y));
+          rounding += dx * std::fabs(y) + std::fabs(x) * dy + dx * dy;
         }
+        if (f16) magnitude = rounding + (magnitude + rounding) * matmul_bound(k, false);
         to.values.push_back(total * alpha);
         to.allowed.push_back(magnitude * std::fabs(alpha));
       }
@@ -37,13 +46,11 @@ struct Product {
   }
 };
 
-}  // namespace
-
-Expected matmul(const Values& a, const Shape& a_shape, const Values& b, const Shape& b_shape, Layout layout,
-                double alpha) {
+Expected multiply(const Values& a, const Shape& a_shape, const Values& b, const Shape& b_shape, Layout layout,
+                  double alpha, bool f16) {
   const std::size_t ra = a_shape.rank(), rb = b_shape.rank();
-  const Product product{a_shape[ra - 2], a_shape[ra - 1], b_shape[layout == Layout::nk ? rb - 2 : rb - 1], layout,
-                        alpha};
+  const Product product{a_shape[ra - 2], a_shape[ra - 1], b_shape[layout == Layout::nk ? rb - 2 : rb - 1],
+                        layout,          alpha,           f16};
   // Extent of leading dim `dim`, counted from the innermost.
   auto extent = [](const Shape& shape, std::size_t dim) {
     return dim + 3 <= shape.rank() ? shape[shape.rank() - 3 - dim] : std::uint64_t{1};
@@ -68,6 +75,18 @@ Expected matmul(const Values& a, const Shape& a_shape, const Values& b, const Sh
     product.add(a.data() + in_a * product.m * product.k, b.data() + in_b * product.k * product.n, all);
   }
   return all;
+}
+
+}  // namespace
+
+Expected matmul(const Values& a, const Shape& a_shape, const Values& b, const Shape& b_shape, Layout layout,
+                double alpha) {
+  return multiply(a, a_shape, b, b_shape, layout, alpha, false);
+}
+
+Expected matmul_f16(const Values& a, const Shape& a_shape, const Values& b, const Shape& b_shape, Layout layout,
+                    double alpha) {
+  return multiply(a, a_shape, b, b_shape, layout, alpha, true);
 }
 
 }  // namespace brontes::reference

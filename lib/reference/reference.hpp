@@ -62,6 +62,10 @@ double matmul_bound(std::uint64_t k, bool shared);
 Expected matmul(const Values& a, const Shape& a_shape, const Values& b, const Shape& b_shape, Layout layout,
                 double alpha);
 
+/// The same where operands may be rounded to f16 (Precision::f16); what is allowed is complete.
+Expected matmul_f16(const Values& a, const Shape& a_shape, const Values& b, const Shape& b_shape, Layout layout,
+                    double alpha);
+
 /// Where the largest or smallest element lies along an axis; the first NaN if there is one.
 Expected extreme(const Values& x, const Shape& shape, std::size_t axis, bool smallest);
 

@@ -57,7 +57,8 @@ bool Module::parse() {
 
 bool declares(std::uint32_t op) {
   return (op >= op_type_void && op < op_type_forward_pointer) ||
-         (op >= op_constant_true && op <= op_spec_constant_op) || op == op_undef || op == op_variable;
+         (op >= op_constant_true && op <= op_spec_constant_op) || op == op_undef || op == op_variable ||
+         op == op_type_cooperative_matrix;
 }
 
 bool Module::parse_global(std::uint32_t where) {

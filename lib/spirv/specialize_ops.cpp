@@ -165,6 +165,11 @@ Layout layout_of(std::uint32_t op) {
     case 225: return statement(2, 0, Tail::nothing);  // MemoryBarrier
     case 228: return statement(4, 0, Tail::nothing);  // AtomicStore
     case 342: return value(1, 1, Tail::ids);          // GroupNonUniformBallotBitCount
+    case op_type_cooperative_matrix: return type(5, 0, Tail::nothing);
+    case 4457: return value(2, 0, Tail::strided);      // CooperativeMatrixLoad
+    case 4458: return statement(3, 0, Tail::strided);  // CooperativeMatrixStore
+    case 4459: return value(3, 0, Tail::literals);     // CooperativeMatrixMulAdd
+    case 4460: return value(1, 0, Tail::nothing);      // CooperativeMatrixLength
     case op_phi: return value(0, 0, Tail::ids);
     case op_loop_merge: return statement(2, 1, Tail::literals);
     case op_selection_merge: return statement(1, 1, Tail::nothing);
@@ -202,7 +207,7 @@ bool removable(const std::uint32_t* word) {
     case op_phi: return true;
     default:
       return between(op, 67, 70) || between(op, 77, 97) || between(op, 100, 107) || between(op, 109, 205) ||
-             between(op, 400, 403);
+             between(op, 400, 403) || between(op, 4459, 4460);
   }
 }
 

@@ -71,6 +71,7 @@ enum Op : std::uint32_t {
   op_module_processed = 330,
   op_execution_mode_id = 331,
   op_decorate_id = 332,
+  op_type_cooperative_matrix = 4456,
   op_decorate_string = 5632,
   op_member_decorate_string = 5633,
 };
@@ -95,7 +96,7 @@ std::optional<std::uint32_t> evaluate(std::uint32_t op, const std::uint32_t* x, 
 // How the words of an instruction are to be read, of a function's or one that declares a type, a constant
 // or a variable: the id of a type, the result's id, `leading` ids, `literals`, and then what `tail` says.
 struct Layout {
-  enum class Tail : std::uint8_t { ids, literals, nothing, memory, image, cases, operation };
+  enum class Tail : std::uint8_t { ids, literals, nothing, memory, strided, image, cases, operation };
   bool known = false;
   bool type = false;
   bool result = false;
@@ -156,6 +157,10 @@ bool each_operand(const std::uint32_t* word, Visit&& visit) {
       return true;
     case Layout::Tail::literals: return true;
     case Layout::Tail::nothing: return at == end;
+    // Perhaps a stride, behind which there may be what follows a load.
+    case Layout::Tail::strided:
+      if (at < end) visit(at++);
+      return each_memory_operand(word, at, end, visit);
     case Layout::Tail::memory: return each_memory_operand(word, at, end, visit);
     // A mask, and ids for some of its bits.
     case Layout::Tail::image:

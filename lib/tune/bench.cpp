@@ -70,6 +70,12 @@ Result<Bench> Bench::make(std::shared_ptr<engine::Engine> engine, std::uint64_t 
   return bench;
 }
 
+plan::MatmulProblem problem_of(const MatmulShape& shape) {
+  plan::MatmulProblem problem{shape.m, shape.k, shape.n, shape.layout};
+  problem.f16_inputs = shape.precision == Precision::f16;
+  return problem;
+}
+
 plan::Traits Bench::traits() const {
   plan::Traits traits = engine->traits();
   traits.tuning = nullptr;
@@ -78,10 +84,10 @@ plan::Traits Bench::traits() const {
 
 Result<plan::Plan> Bench::product(const MatmulShape& s, MatmulForce choice) const {
   plan::Traits with = traits();
-  const plan::Tuning forced = plan::forcing({s.m, s.k, s.n, s.layout}, choice, with.access);
+  const plan::Tuning forced = plan::forcing(problem_of(s), choice, with.access);
   with.tuning = &forced;
   auto plan = plan_of(with, Shape(s.m, s.k), Shape(s.k, s.n), [&](record::Graph& graph, const record::ValueId* in) {
-    return plan::matmul(graph, in[0], in[1], s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic});
+    return plan::matmul(graph, in[0], in[1], s.m, s.k, s.n, {1.0f, s.layout, MatmulKernel::automatic, 0, s.precision});
   });
   if (plan) plan->tuned.clear();  // they end here
   return plan;

@@ -26,6 +26,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+plan::MatmulProblem problem_of(const MatmulShape& shape);
+
 /// Runs again and again on resident buffers.
 struct Candidate {
   MatmulForce choice;  // automatic: the default

@@ -115,7 +115,7 @@ class Tuner {
                  std::vector<Candidate>& candidates) {
     const auto key = std::tuple(choice.kernel, choice.variant, shape.layout);
     if (slow_to_build_.count(key) != 0 || wrong_.count(key) != 0) return {};
-    if (!plan::select_matmul({shape.m, shape.k, shape.n, shape.layout}, bench_.traits(), choice)) return {};
+    if (!plan::select_matmul(problem_of(shape), bench_.traits(), choice)) return {};
     auto plan = bench_.product(shape, choice);
     if (!plan || same(*plan, default_plan)) return {};
     const Stopwatch watch;
@@ -135,7 +135,7 @@ class Tuner {
   }
 
   TunedShape describe(const MatmulShape& shape, const Candidate& standard, const Candidate& chosen) const {
-    const plan::MatmulProblem problem{shape.m, shape.k, shape.n, shape.layout};
+    const plan::MatmulProblem problem = problem_of(shape);
     TunedShape result;
     result.shape = shape;
     if (auto selection = plan::select_matmul(problem, bench_.traits())) result.default_kernel = selection->kernel;
@@ -267,7 +267,14 @@ Error check(const std::vector<MatmulShape>& shapes, const TuneOptions& options) 
 
 plan::TunedMatmul entry_of(const TunedShape& t) {
   const MatmulForce choice = t.variant == 0 ? MatmulForce() : MatmulForce(t.kernel, t.variant);
-  return {t.shape.m, t.shape.k, t.shape.n, t.shape.layout, DType::f32, choice, static_cast<float>(t.gain)};
+  return {t.shape.m,
+          t.shape.k,
+          t.shape.n,
+          t.shape.layout,
+          DType::f32,
+          choice,
+          static_cast<float>(t.gain),
+          t.shape.precision == Precision::f16};
 }
 
 }  // namespace

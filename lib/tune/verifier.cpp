@@ -12,14 +12,14 @@ namespace brontes::tune {
 namespace {
 
 bool same(const MatmulShape& a, const MatmulShape& b) {
-  return a.m == b.m && a.k == b.k && a.n == b.n && a.layout == b.layout;
+  return a.m == b.m && a.k == b.k && a.n == b.n && a.layout == b.layout && a.precision == b.precision;
 }
 
 // More rows than any tile of few rows has, and more of k and n than the lanes of a large subgroup take at once, in rows
 // that allow the same loads.
 MatmulShape small_shape(const plan::TunedMatmul& tuned) {
   return {tuned.choice.kernel == MatmulKernel::gemv ? std::min<std::uint64_t>(tuned.m, 8) : 19, 264 + tuned.k % 8,
-          136 + tuned.n % 8, tuned.layout};
+          136 + tuned.n % 8, tuned.layout, tuned.f16_inputs ? Precision::f16 : Precision::f32};
 }
 
 std::string name_of(const plan::TunedMatmul& tuned) {
@@ -41,10 +41,11 @@ Result<bool> agrees(const std::shared_ptr<engine::Engine>& engine, const plan::T
 
 }  // namespace
 
-double verifier_tolerance(std::uint64_t k) noexcept {
+double verifier_tolerance(std::uint64_t k, Precision precision) noexcept {
   const double terms = static_cast<double>(k);
   const double magnitudes = terms * 0.25;
-  return std::ldexp(magnitudes, -19) * std::max(1.0, terms / 4096);
+  const double rounding = precision == Precision::f16 ? std::ldexp(std::sqrt(terms), -11) : 0;
+  return std::ldexp(magnitudes, -19) * std::max(1.0, terms / 4096) + rounding;
 }
 
 Result<std::vector<float>> Verifier::result_of(const MatmulShape& shape, Candidate& candidate) const {
@@ -77,7 +78,7 @@ Result<bool> Verifier::agrees(const MatmulShape& shape, Candidate& candidate) {
   }
   const auto result = result_of(shape, candidate);
   if (!result) return result.error();
-  const double tolerance = verifier_tolerance(shape.k);
+  const double tolerance = verifier_tolerance(shape.k, shape.precision);
   return std::equal(result->begin(), result->end(), reference_.begin(), [&](float is, float should) {
     return std::abs(static_cast<double>(is) - static_cast<double>(should)) <= tolerance;  // false for NaN
   });

@@ -9,7 +9,9 @@ namespace brontes::tune {
 
 /// What a product with operands of a Bench may differ by from that of the naive kernel: twice what the tests hold every
 /// kernel to, which is 2^-20 of the sum of magnitudes for up to 4096 of k, and no more than k / 4.
-double verifier_tolerance(std::uint64_t k) noexcept;
+/// With operands that may be rounded to f16, sqrt(k) * 2^-11 more: some 17 standard deviations of what that makes of
+/// elements that are spread evenly.
+double verifier_tolerance(std::uint64_t k, Precision precision = Precision::f32) noexcept;
 
 /// Compares products with that of the naive kernel, which needs neither subgroups nor shared memory.
 class Verifier {

@@ -1,4 +1,5 @@
 #include "vk/context.hpp"
+#include "vk/cooperative_matrix.hpp"
 
 #include "files/keyed_file.hpp"
 #include "util/environment.hpp"
@@ -85,6 +86,7 @@ Result<Selection> select(const vulkan::ExternalDevice& external, const DeviceOpt
   if (external.features == nullptr) {
     physical.pointers &= external.pointers;
     physical.required_subgroup_size = physical.full_subgroups = false;
+    physical.matrices.clear();
   } else {
     const EnabledFeatures enabled = enabled_features(*external.features);
     if (!enabled.timeline_semaphore) {
@@ -94,6 +96,7 @@ Result<Selection> select(const vulkan::ExternalDevice& external, const DeviceOpt
     physical.pointers &= enabled.buffer_device_address && enabled.int64;
     physical.required_subgroup_size &= enabled.subgroup_size_control;
     physical.full_subgroups &= enabled.full_subgroups;
+    if (!enabled.cooperative_matrix || !enabled.float16 || !enabled.memory_model) physical.matrices.clear();
   }
   return Selection{std::move(*instance), std::move(physical)};
 }
@@ -172,6 +175,17 @@ Error Context::create_device(bool with_addresses) {
   if (physical_.required_subgroup_size || physical_.full_subgroups) {
     chain(subgroups);
     extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  }
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
+  VkPhysicalDeviceShaderFloat16Int8Features halves{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  VkPhysicalDeviceVulkanMemoryModelFeatures model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
+  matrices.cooperativeMatrix = halves.shaderFloat16 = model.vulkanMemoryModel = VK_TRUE;
+  if (!physical_.matrices.empty()) {
+    chain(matrices);
+    chain(halves);
+    chain(model);
+    extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
   }
   // A device that offers it must be given it.
   if (physical_.portability_subset) extensions.push_back(portability_subset_extension);

@@ -1,5 +1,6 @@
 #include "vk/features.hpp"
 
+#include "vk/cooperative_matrix.hpp"
 #include "vk/loader_lock.hpp"
 
 #include <string>
@@ -19,19 +20,35 @@ enum class Feature : std::uint8_t {
   buffer_device_address,
   int64,
   subgroup_size_control,
-  full_subgroups
+  full_subgroups,
+  float16,
+  memory_model,
+  cooperative_matrix
 };
 template <class Visit>
 void visit(VkPhysicalDeviceFeatures2& chain, Visit visit) {
   visit(Feature::int64, chain.features.shaderInt64);
   for (void* at = chain.pNext; at != nullptr; at = static_cast<Link*>(at)->next) {
+    // No enumerator in older headers.
+    if (static_cast<Link*>(at)->type == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR) {
+      visit(Feature::cooperative_matrix,
+            static_cast<VkPhysicalDeviceCooperativeMatrixFeaturesKHR*>(at)->cooperativeMatrix);
+    }
     switch (static_cast<Link*>(at)->type) {
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES: {
         auto& features = *static_cast<VkPhysicalDeviceVulkan12Features*>(at);
         visit(Feature::timeline_semaphore, features.timelineSemaphore);
         visit(Feature::buffer_device_address, features.bufferDeviceAddress);
+        visit(Feature::float16, features.shaderFloat16);
+        visit(Feature::memory_model, features.vulkanMemoryModel);
         break;
       }
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES:
+        visit(Feature::float16, static_cast<VkPhysicalDeviceShaderFloat16Int8Features*>(at)->shaderFloat16);
+        break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES:
+        visit(Feature::memory_model, static_cast<VkPhysicalDeviceVulkanMemoryModelFeatures*>(at)->vulkanMemoryModel);
+        break;
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
         visit(Feature::timeline_semaphore,
               static_cast<VkPhysicalDeviceTimelineSemaphoreFeatures*>(at)->timelineSemaphore);
@@ -63,6 +80,9 @@ bool& member(EnabledFeatures& features, Feature feature) {
     case Feature::buffer_device_address: return features.buffer_device_address;
     case Feature::subgroup_size_control: return features.subgroup_size_control;
     case Feature::full_subgroups: return features.full_subgroups;
+    case Feature::float16: return features.float16;
+    case Feature::memory_model: return features.memory_model;
+    case Feature::cooperative_matrix: return features.cooperative_matrix;
     case Feature::int64: break;
   }
   return features.int64;

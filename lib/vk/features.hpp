@@ -16,6 +16,9 @@ struct EnabledFeatures {
   bool int64 = false;
   bool subgroup_size_control = false;
   bool full_subgroups = false;
+  bool float16 = false;
+  bool memory_model = false;
+  bool cooperative_matrix = false;
 };
 
 /// Of a chain that a VkDevice was created with.

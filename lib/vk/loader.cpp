@@ -239,11 +239,13 @@ Error Instance::load_table() {
   if (table.function == nullptr) return Error(Errc::unsupported, "the Vulkan loader has no " #function);
   BRONTES_INSTANCE_FUNCTIONS(BRONTES_LOAD)
 #undef BRONTES_LOAD
-  if (debug_utils) {
 #define BRONTES_LOAD(function) load(get_instance_proc_addr, handle, #function, table.function);
+  if (debug_utils) {
     BRONTES_INSTANCE_EXTENSION_FUNCTIONS(BRONTES_LOAD)
-#undef BRONTES_LOAD
   }
+  // Takes an extension of the device, and none of the instance.
+  BRONTES_LOAD(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)
+#undef BRONTES_LOAD
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include "util/cpu.hpp"
 #include "util/hash.hpp"
 #include "util/hex.hpp"
+#include "vk/cooperative_matrix.hpp"
 #include "vk/result.hpp"
 
 #include <algorithm>
@@ -49,6 +50,41 @@ bool has_host_clock(const Instance& instance, VkPhysicalDevice device) {
       [&](std::uint32_t* count, VkTimeDomainEXT* items) { return list(device, count, items); });
   auto has = [&](VkTimeDomainEXT domain) { return std::find(domains.begin(), domains.end(), domain) != domains.end(); };
   return has(VK_TIME_DOMAIN_DEVICE_EXT) && has(VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT);
+}
+
+std::vector<MatrixSize> matrices_of(const Instance& instance, VkPhysicalDevice device) {
+  const auto list = instance.table.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
+  if (list == nullptr) return {};
+  VkPhysicalDeviceCooperativeMatrixPropertiesKHR stages{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_PROPERTIES_KHR};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &stages};
+  instance.table.vkGetPhysicalDeviceProperties2(device, &properties);
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
+  VkPhysicalDeviceShaderFloat16Int8Features halves{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
+                                                   &matrices};
+  VkPhysicalDeviceVulkanMemoryModelFeatures model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES,
+                                                  &halves};
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &model};
+  instance.table.vkGetPhysicalDeviceFeatures2(device, &features);
+  if (matrices.cooperativeMatrix != VK_TRUE || halves.shaderFloat16 != VK_TRUE || model.vulkanMemoryModel != VK_TRUE ||
+      (stages.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) == 0) {
+    return {};
+  }
+  std::uint32_t count = 0;
+  if (list(device, &count, nullptr) != VK_SUCCESS) return {};
+  std::vector<VkCooperativeMatrixPropertiesKHR> all(count, {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR});
+  if (list(device, &count, all.data()) < 0) return {};
+  all.resize(std::min<std::size_t>(count, all.size()));
+  std::vector<MatrixSize> sizes;
+  for (const VkCooperativeMatrixPropertiesKHR& p : all) {
+    if (p.scope == VK_SCOPE_SUBGROUP_KHR && p.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+        p.BType == VK_COMPONENT_TYPE_FLOAT16_KHR && p.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+        p.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR) {
+      sizes.push_back({p.MSize, p.NSize, p.KSize});
+    }
+  }
+  return sizes;
 }
 
 // A compute queue without graphics is not shared with a window system; any compute queue will do.
@@ -192,6 +228,8 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
     return instance.table.vkEnumerateDeviceExtensionProperties(handle, nullptr, count, items);
   });
   describe_subgroups(instance, has_extension(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), device);
+  if (has_extension(extensions, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME))
+    device.matrices = matrices_of(instance, handle);
   device.portability_subset = has_extension(extensions, portability_subset_extension);
   if (has_extension(extensions, synchronized_queues_extension)) {
     SynchronizedQueuesFeatures queues;

@@ -27,6 +27,11 @@ struct SynchronizedQueuesFeatures {
   VkBool32 internallySynchronizedQueues = VK_FALSE;
 };
 
+/// Matrices of f16 that a subgroup multiplies at once, m x k by k x n, with sums in f32.
+struct MatrixSize {
+  std::uint32_t m = 0, n = 0, k = 0;
+};
+
 struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   DeviceInfo info;
@@ -48,8 +53,11 @@ struct PhysicalDevice {
   std::uint64_t host_pointer_alignment = 0;        // minImportedHostPointerAlignment
   bool float_controls = false;                     // shaders can ask for NaN, infinities and signed zeros to be kept
   bool half_denormals = false;                     // and denormal 16-bit floats
-  bool calibrated_timestamps = false;              // VK_EXT_calibrated_timestamps, with the clock of trace::now()
-  bool synchronized_queues = false;                // VK_KHR_internally_synchronized_queues, and its feature
+  /// VK_KHR_cooperative_matrix in compute, with the features that its modules take besides: shaderFloat16 and
+  /// vulkanMemoryModel. Empty where one of them is missing.
+  std::vector<MatrixSize> matrices;
+  bool calibrated_timestamps = false;  // VK_EXT_calibrated_timestamps, with the clock of trace::now()
+  bool synchronized_queues = false;    // VK_KHR_internally_synchronized_queues, and its feature
   VkDriverId driver_id{};
   std::array<std::uint8_t, 16> driver_uuid{};
   std::array<std::uint8_t, 16> pipeline_cache_uuid{};

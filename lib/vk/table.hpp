@@ -4,6 +4,15 @@
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
 
+#include <cstdint>
+
+// Of a function that headers before 1.3.255 do not have; cooperative_matrix.hpp has the rest.
+#ifndef VK_KHR_cooperative_matrix
+struct VkCooperativeMatrixPropertiesKHR;
+using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = VkResult(VKAPI_PTR*)(VkPhysicalDevice, std::uint32_t*,
+                                                                                   VkCooperativeMatrixPropertiesKHR*);
+#endif
+
 #define BRONTES_GLOBAL_FUNCTIONS(X)         \
   X(vkCreateInstance)                       \
   X(vkEnumerateInstanceExtensionProperties) \
@@ -25,12 +34,13 @@
   X(vkGetPhysicalDeviceQueueFamilyProperties)
 
 // Null where the extension is not enabled.
-#define BRONTES_INSTANCE_EXTENSION_FUNCTIONS(X)     \
-  X(vkCmdBeginDebugUtilsLabelEXT)                   \
-  X(vkCmdEndDebugUtilsLabelEXT)                     \
-  X(vkCreateDebugUtilsMessengerEXT)                 \
-  X(vkDestroyDebugUtilsMessengerEXT)                \
-  X(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT) \
+#define BRONTES_INSTANCE_EXTENSION_FUNCTIONS(X)        \
+  X(vkCmdBeginDebugUtilsLabelEXT)                      \
+  X(vkCmdEndDebugUtilsLabelEXT)                        \
+  X(vkCreateDebugUtilsMessengerEXT)                    \
+  X(vkDestroyDebugUtilsMessengerEXT)                   \
+  X(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)    \
+  X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) \
   X(vkSetDebugUtilsObjectNameEXT)
 
 // Those for images are never called: the allocator (memory.cpp) asks for them.

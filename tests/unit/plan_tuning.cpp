@@ -221,7 +221,8 @@ TEST_CASE("what is written is read again", "[tuning]") {
   tuning.reductions = kernels::AccessMode::texel;
   for (Layout layout : {Layout::kn, Layout::nk}) {
     for (const MatmulForce& choice : plan::every_variant(layout)) {
-      tuning.matmuls.push_back({~std::uint64_t{0}, 3, 5, layout, DType::q4_0, choice, 1.25f});
+      tuning.matmuls.push_back(
+          {~std::uint64_t{0}, 3, 5, layout, DType::q4_0, choice, 1.25f, choice.kernel == MatmulKernel::coopmat});
     }
   }
   const auto parsed = plan::parse_tuning(plan::serialize(tuning));
@@ -293,7 +294,8 @@ TEST_CASE("a table that is cut, too long or says nothing sensible is refused", "
   CHECK(contains(with(17, {9}), "damaged"));                          // that of panels
   CHECK(contains(with(18, {2, 0}), "damaged"));                       // whether modes were compared
   CHECK(contains(with(entry, {0, 0, 0, 0, 0, 0, 0, 0}), "damaged"));  // m = 0
-  CHECK(contains(with(entry + 24, {2}), "damaged"));                  // layout
+  CHECK(contains(with(entry + 24, {4}), "damaged"));                  // layout
+  CHECK(with(entry + 24, {2}) == "accepted");                         // kn, with operands that may be f16
   CHECK(contains(with(entry + 25, {200}), "damaged"));                // type
   CHECK(contains(with(entry + 25, {5}), "damaged"));                  // i32, which no weight is
   CHECK(contains(with(entry + 26, {100}), "damaged"));                // kernel

@@ -119,6 +119,7 @@ std::vector<std::pair<std::string, Words>> all_modules() {
 TEST_CASE("reflection of the library's kernels agrees with what kernelgen found", "[spirv]") {
   for (std::size_t i = 0; i < kernels::count; ++i) {
     const kernels::Kernel& kernel = kernels::get(static_cast<kernels::Id>(i));
+    if (kernel.words().size == 0) continue;  // this build cannot compile it
     INFO(kernel.name);
     const Words words = spirv::words(kernel);
     const auto module = reflect(words);

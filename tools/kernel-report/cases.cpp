@@ -52,6 +52,7 @@ class Recording {
     options.layout = layout;
     options.kernel = kernel;
     options.variant = variant;
+    if (kernel == MatmulKernel::coopmat) options.precision = brontes::Precision::f16;
     const ValueId a = input({m, k});
     const ValueId b = type != DType::f32     ? graph_.import_weight({n, k}, type, resources_++, n)
                       : layout == Layout::nk ? input({n, k})
@@ -136,6 +137,14 @@ class Cases {
     if (d.kernel == brontes::kernels::Id::matmul_tiled) {
       namespace kernel = brontes::kernels::matmul_tiled;
       c.name += "/" + std::to_string(d.get(kernel::tile_m)) + "x" + std::to_string(d.get(kernel::tile_n));
+    }
+    if (d.kernel == brontes::kernels::Id::matmul_coopmat) {
+      namespace kernel = brontes::kernels::matmul_coopmat;
+      auto tile = [&](kernel::Constant matrix, kernel::Constant matrices, kernel::Constant subgroups) {
+        return std::to_string(d.get(matrix) * d.get(matrices) * d.get(subgroups));
+      };
+      c.name += "/" + tile(kernel::matrix_m, kernel::matrices_m, kernel::subgroups_m) + "x" +
+                tile(kernel::matrix_n, kernel::matrices_n, kernel::subgroups_n);
     }
     if (d.kernel == brontes::kernels::Id::matmul_combine) c.name += "/combine";
     const auto same_name = [&](const Case& known) { return known.name == c.name; };
@@ -225,6 +234,7 @@ void add_reductions(Cases& cases) {
 struct Product {
   MatmulKernel kernel;
   std::uint64_t m, k, n;
+  std::uint32_t variant = 0;
 };
 
 void add_matmul(Cases& cases, const Product& p, const std::string& suffix,
@@ -234,7 +244,7 @@ void add_matmul(Cases& cases, const Product& p, const std::string& suffix,
       const std::string name = std::string("matmul/") + to_string(p.kernel) + "/" + to_string(layout) +
                                (epilogue ? "/bias-gelu" : "") + suffix;
       cases.add(name, dispatches, [&](Recording& r) {
-        const ValueId product = r.matmul(p.m, p.k, p.n, layout, p.kernel);
+        const ValueId product = r.matmul(p.m, p.k, p.n, layout, p.kernel, DType::f32, p.variant);
         if (epilogue) r.op(ElementwiseOp::gelu, {r.op(ElementwiseOp::add, {product, r.input({p.n})})});
       });
     }
@@ -244,7 +254,7 @@ void add_matmul(Cases& cases, const Product& p, const std::string& suffix,
 void add_weights(Cases& cases, const Product& p, const std::string& suffix) {
   for (const DType type : {DType::f16, DType::bf16, DType::q8_0, DType::q4_0}) {
     const std::string name = std::string("matmul/") + to_string(p.kernel) + "/" + to_string(type) + suffix;
-    cases.add(name, 1, [&](Recording& r) { r.matmul(p.m, p.k, p.n, Layout::nk, p.kernel, type); });
+    cases.add(name, 1, [&](Recording& r) { r.matmul(p.m, p.k, p.n, Layout::nk, p.kernel, type, p.variant); });
   }
 }
 
@@ -266,6 +276,15 @@ void add_matmuls(Cases& cases) {
   }
   add_matmul(cases, {MatmulKernel::tiled, 64, 8192, 64}, "/slices", {false, true}, 2);
   add_matmul(cases, {MatmulKernel::tiled, 63, 8192, 63}, "/slices/odd", {true}, 2);
+}
+
+// By matrix units, where the build and the device have them.
+void add_matrix_units(Cases& cases) {
+  for (std::uint32_t variant = 1; variant <= matmul_variants(MatmulKernel::coopmat, Layout::nk); ++variant) {
+    add_matmul(cases, {MatmulKernel::coopmat, 4096, 4096, 4096, variant}, "");
+    add_matmul(cases, {MatmulKernel::coopmat, 4095, 4095, 4095, variant}, "/odd", {true});
+    add_weights(cases, {MatmulKernel::coopmat, 4096, 4096, 4096, variant}, "");
+  }
 }
 
 // Kernels for CPU drivers, which others run only if told to: small tiles, of one row.
@@ -300,6 +319,8 @@ Result<std::vector<Case>> all_cases(const brontes::plan::Traits& traits) {
   add_fused(cases);
   add_reductions(cases);
   add_matmuls(cases);
+  const brontes::kernels::Kernel& coopmat = brontes::kernels::get(brontes::kernels::Id::matmul_coopmat);
+  if (traits.matrices && coopmat.has(brontes::kernels::AccessMode::storage)) add_matrix_units(cases);
   if (traits.exact_subgroups) add_exact_subgroups(cases);
   add_catalogue(cases);
   auto all = cases.take();

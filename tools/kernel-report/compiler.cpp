@@ -2,6 +2,7 @@
 
 #include "spirv/float_controls.hpp"
 #include "spirv/specialize.hpp"
+#include "vk/cooperative_matrix.hpp"
 #include "vk/pipelines.hpp"
 #include "vk/result.hpp"
 
@@ -69,6 +70,17 @@ Result<std::unique_ptr<Compiler>> Compiler::open() {
   if (self->physical_.required_subgroup_size || self->physical_.full_subgroups) {
     feature.pNext = &subgroups;
     extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  }
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, feature.pNext};
+  VkPhysicalDeviceShaderFloat16Int8Features halves{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
+                                                   &matrices};
+  VkPhysicalDeviceVulkanMemoryModelFeatures model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES,
+                                                  &halves};
+  matrices.cooperativeMatrix = halves.shaderFloat16 = model.vulkanMemoryModel = VK_TRUE;
+  if (!self->physical_.matrices.empty()) {
+    feature.pNext = &model;
+    extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
   }
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &feature};
   create.queueCreateInfoCount = 1;

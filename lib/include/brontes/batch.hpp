@@ -53,6 +53,8 @@ struct BatchOptions {
   /// Row i of a product has the same bits whatever the number of rows: kernel, tiles and split-K of a
   /// matmul do not depend on M, unless the kernel is forced. On GPUs this is slower for small M.
   bool batch_invariant = false;
+  /// For every matmul that does not say its own.
+  Precision precision = Precision::automatic;
 };
 
 /// A set of a tensor's dims: `0`, `{0, 2}`, `-1` for the last. None given means all of them.

@@ -583,9 +583,20 @@ enum {
   BRONTES_MATMUL_GEMV = 2,      /**< up to eight rows */
   BRONTES_MATMUL_TILED = 3,     /**< shared-memory tiles with register blocking */
   BRONTES_MATMUL_SUBGROUP = 4,  /**< a subgroup per tile, no shared memory: for CPU drivers */
-  BRONTES_MATMUL_PANEL = 5      /**< likewise, for more rows */
+  BRONTES_MATMUL_PANEL = 5,     /**< likewise, for more rows */
+  BRONTES_MATMUL_COOPMAT = 6    /**< matrix units; takes BRONTES_PRECISION_F16 */
 };
 BRONTES_API const char* brontes_matmul_kernel_name(brontes_matmul_kernel kernel); /**< never null */
+
+/** How closely a product is computed. Sums are f32 in any case. */
+typedef int32_t brontes_precision;
+enum {
+  BRONTES_PRECISION_AUTOMATIC = 0, /**< what the batch's or the cache's options say; there it means f32 */
+  BRONTES_PRECISION_F32 = 1,       /**< operands are taken as they are */
+  /** Operands may be rounded to f16, which the matrix units of GPUs take: an element x counts as one that differs by up
+   *  to 2^-11 * |x|, or is 0 if |x| is below 2^-14, and as infinite from 65520 on. */
+  BRONTES_PRECISION_F16 = 2
+};
 
 typedef struct brontes_batch_options {
   size_t struct_size;
@@ -599,7 +610,7 @@ typedef struct brontes_batch_options {
   /** Splits a run into command buffers, so that none is estimated to take longer than this on the device. 0: 250 on
    *  GPUs, and no bound with CPU drivers, which have no watchdog. BRONTES_UNLIMITED: one command buffer. */
   uint32_t milliseconds_per_submit;
-  uint32_t reserved; /**< 0 */
+  brontes_precision precision; /**< of every product that does not say its own */
 } brontes_batch_options;
 
 /** For brontes_batch_options::milliseconds_per_submit. */
@@ -929,7 +940,7 @@ typedef struct brontes_matmul_options {
   float alpha;
   brontes_matmul_kernel kernel; /**< forces a kernel, for tests and benchmarks */
   uint32_t variant;             /**< which tile sizes of a forced kernel, from 1; 0 picks them by the shape */
-  uint32_t reserved;            /**< 0 */
+  brontes_precision precision;
 } brontes_matmul_options;
 
 /** [..., M, K] x [..., K, N] -> [..., M, N], sizes from the shapes; leading dims broadcast. A 1-D operand is a row
@@ -970,7 +981,7 @@ typedef struct brontes_matmul_shape {
   uint64_t k;
   uint64_t n;
   brontes_layout layout;
-  uint32_t reserved; /**< 0 */
+  brontes_precision precision; /**< automatic: f32 */
 } brontes_matmul_shape;
 
 /** Called before every shape and at the end, on the calling thread: shapes done, shapes in all, seconds since the
@@ -1144,7 +1155,7 @@ typedef struct brontes_matmul_cache_options {
   size_t struct_size;
   uint64_t max_programs;        /**< how many planned calls are kept; 0: 512 */
   brontes_matmul_kernel kernel; /**< forces one kernel for every product, for tests and benchmarks */
-  uint32_t reserved;            /**< 0 */
+  brontes_precision precision;  /**< of every product */
 } brontes_matmul_cache_options;
 
 typedef struct brontes_cached_weight_info {

@@ -87,7 +87,8 @@ typedef struct brontes_vulkan_features {
   const char* extensions[BRONTES_VULKAN_MAX_EXTENSIONS];
   VkPhysicalDeviceVulkan12Features vulkan12; /**< pNext is null */
   VkPhysicalDeviceFeatures vulkan10;
-  uint32_t reserved; /**< 0 */
+  /** VkPhysicalDeviceCooperativeMatrixFeaturesKHR::cooperativeMatrix, of VK_KHR_cooperative_matrix */
+  VkBool32 cooperative_matrix;
 } brontes_vulkan_features;
 
 /** What a VkDevice must have been created with to be adopted, besides an instance for Vulkan 1.2 or later.

@@ -24,11 +24,25 @@ enum class MatmulKernel : std::uint8_t {
   tiled,      ///< shared-memory tiles with register blocking
   subgroup,   ///< a subgroup per tile, no shared memory: for CPU drivers
   panel,      ///< likewise, for more rows; repacks operands into its own layout if needed
+  coopmat,    ///< matrix units (VK_KHR_cooperative_matrix); takes Precision::f16
+};
+
+/// How closely a product is computed. Sums are f32 in any case.
+enum class Precision : std::uint8_t {
+  automatic,  ///< what BatchOptions or MatmulCacheOptions say; there it means f32
+  f32,        ///< operands are taken as they are: within (K + 2) * 2^-24 of the product of magnitudes
+  /// Operands may be rounded to f16, which the matrix units of GPUs take. An element x then counts as one that differs
+  /// by up to 2^-11 * |x|, or is 0 if |x| is below 2^-14, and as infinite from 65520 on. So for elements in that range
+  /// the product differs by up to (2^-10 + 2^-22 + (K + 2) * 2^-24) times the product of magnitudes. This is a
+  /// permission: kernels that take f32 may still run. Stored weights are decoded first, and rounded like any
+  /// other operand; f16 weights are exact.
+  f16,
 };
 
 /// "naive", "gemv" and so on. Never null.
 BRONTES_API const char* to_string(MatmulKernel kernel) noexcept;
 BRONTES_API const char* to_string(Layout layout) noexcept;
+BRONTES_API const char* to_string(Precision precision) noexcept;
 
 struct MatmulOptions {
   /// C = alpha * (A x B). Every kernel applies it once, to the complete sum, including where alpha is infinite or
@@ -36,11 +50,14 @@ struct MatmulOptions {
   float alpha = 1.0f;
   Layout layout = Layout::kn;
   /// Forces a kernel, for tests and benchmarks. Errc::invalid_argument if the kernel does not support
-  /// the shape (gemv with M > 8, where M includes leading dims that only A has, as in Batch::matmul).
+  /// the shape (gemv with M > 8, where M includes leading dims that only A has, as in Batch::matmul), or the precision
+  /// (coopmat without Precision::f16).
   MatmulKernel kernel = MatmulKernel::automatic;
   /// Which tile sizes of a forced kernel, 1 to matmul_variants(); 0 picks them by the shape. Without a forced
   /// kernel, or past the last: Errc::invalid_argument when the batch is planned.
   std::uint32_t variant = 0;
+  /// Precision::f16 lets GPUs with matrix units use them for products of more than eight rows.
+  Precision precision = Precision::automatic;
 };
 
 /// How many tile sizes a kernel has for a layout. All compute the same product; tune_matmul() tries all.

@@ -46,6 +46,8 @@ struct MatmulCacheOptions {
   std::size_t max_programs = 512;
   /// Forces one kernel for every product, for tests and benchmarks.
   MatmulKernel kernel = MatmulKernel::automatic;
+  /// Of every product.
+  Precision precision = Precision::automatic;
 };
 
 /// What a MatmulCache knows of a weight.
@@ -72,7 +74,8 @@ struct CachedWeightInfo {
 /// to what the largest call needs, which drops the programs made so far; trim() frees it. On CPU drivers it can
 /// become large: for 32 rows and more, a weight that is not f32 is first unpacked into a temporary.
 ///
-/// **Numbers.** As Batch::linear() and the ops of Batch: f32 arithmetic whatever the weight is stored as.
+/// **Numbers.** As Batch::linear() and the ops of Batch: f32 arithmetic whatever the weight is stored as, unless
+/// MatmulCacheOptions::precision allows less.
 ///
 /// **Failure.** A call that fails leaves the weights and its output unchanged. A name is any string that is not
 /// empty. An unknown name is Errc::not_found; the message lists some known ones.

@@ -20,6 +20,7 @@ struct MatmulShape {
   std::uint64_t k = 1;
   std::uint64_t n = 1;
   Layout layout = Layout::kn;
+  Precision precision = Precision::automatic;  ///< automatic: f32
 };
 
 /// How far tune_matmul() has come.

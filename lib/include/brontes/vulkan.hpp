@@ -73,6 +73,15 @@ BRONTES_API QueueLock lock_queue(const Device& device);
 
 // --- A device of your own ---------------------------------------------------------------------------
 
+/// VkPhysicalDeviceCooperativeMatrixFeaturesKHR, which Vulkan headers before 1.3.255 do not have: the same layout, and
+/// fit for the same chains.
+struct CooperativeMatrixFeatures {
+  VkStructureType sType = static_cast<VkStructureType>(1000506000);
+  void* pNext = nullptr;
+  VkBool32 cooperativeMatrix = VK_FALSE;
+  VkBool32 cooperativeMatrixRobustBufferAccess = VK_FALSE;
+};
+
 /// Features and extensions that a VkDevice is created with.
 struct DeviceFeatures {
   DeviceFeatures() noexcept {
@@ -83,6 +92,7 @@ struct DeviceFeatures {
   VkPhysicalDeviceFeatures vulkan10{};
   VkPhysicalDeviceVulkan12Features vulkan12{};
   VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroup_size{};
+  CooperativeMatrixFeatures cooperative_matrix;
   /// Names of device extensions: string literals.
   std::vector<const char*> extensions;
 };
@@ -95,8 +105,9 @@ BRONTES_API DeviceFeatures required_features();
 
 /// The same, and whatever else Brontes can use and the device offers: bufferDeviceAddress and shaderInt64, for
 /// AccessMode::pointer; subgroupSizeControl and computeFullSubgroups of VK_EXT_subgroup_size_control, without which
-/// some kernels are left out on devices with more than one subgroup size; and VK_EXT_memory_budget, for messages about
-/// memory. Without them it does as well as it can.
+/// some kernels are left out on devices with more than one subgroup size; cooperativeMatrix of
+/// VK_KHR_cooperative_matrix, with shaderFloat16 and vulkanMemoryModel, for products with Precision::f16; and
+/// VK_EXT_memory_budget, for messages about memory. Without them it does as well as it can.
 /// Errors: invalid_argument for null handles, unsupported for a device that does not have what is required.
 ///
 /// Thread-safety: any thread.
@@ -107,7 +118,8 @@ BRONTES_API Result<DeviceFeatures> recommended_features(PFN_vkGetInstanceProcAdd
 /// those of Vulkan 1.2 in a VkPhysicalDeviceVulkan12Features, or in the structures of the single features, whichever
 /// the chain has. Errc::invalid_argument, which names it, for a feature that no structure of the chain has: then
 /// nothing is changed. The features of subgroup_size are left out where the chain has no place for them, which is a
-/// VkPhysicalDeviceVulkan13Features or a VkPhysicalDeviceSubgroupSizeControlFeatures. Extensions are a list of yours;
+/// VkPhysicalDeviceVulkan13Features or a VkPhysicalDeviceSubgroupSizeControlFeatures; so are shaderFloat16,
+/// vulkanMemoryModel and cooperativeMatrix. Extensions are a list of yours;
 /// add the names to it that it does not have yet.
 ///
 ///     auto wanted = brontes::vulkan::recommended_features(vkGetInstanceProcAddr, instance, gpu).value();
