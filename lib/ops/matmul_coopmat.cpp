@@ -9,8 +9,8 @@ struct Tiles {
   std::uint32_t subgroups_m, subgroups_n, matrices_m, matrices_n;
 };
 
-// By the size of matrices, the last row for those of which nothing is known. docs/kernels.md has what compilers make of
-// them; the suite gpu-compilers holds them to no spills.
+// By the size of matrices, the last row for those of which nothing is known. The suite gpu-compilers holds those that
+// the selector offers to no spills.
 struct TileSets {
   std::uint32_t m, n, k;
   Tiles sets[coopmat_variants];
@@ -42,7 +42,9 @@ struct Allowed {
 constexpr Allowed allowed[] = {
     {Vendor::nvidia, 0, nullptr, "ExecuTorch pull request 22899: q4 weights 4.1 to 6.2 times as fast on an RTX 5090"},
     {Vendor::amd, 0, nullptr, "RDNA3 and later: one v_wmma for 16x16x16; nothing published by others, none refuses it"},
-    {Vendor::intel, 16, nullptr, "llama.cpp pull request 14001: 3.3 times as fast on a B580, 2.8 on a 268V"},
+    {Vendor::intel, 16, "no tiles are known that its compiler does not spill",
+     "ANV 26.2.6 for Lunar Lake: 316 spills with eight matrices of sums; those above have not been compiled. Worth "
+     "another look: llama.cpp pull request 14001 has 3.3 times as fast on a B580, 2.8 on a 268V"},
     {Vendor::intel, 8, "on this architecture they are no faster", "llama.cpp pull request 14001: 1.0 on an A770"},
     {Vendor::cpu, 0, "a CPU driver only emulates them", "lavapipe of Mesa 26"},
     {Vendor::other, 0, "nothing is known of this vendor's", ""},

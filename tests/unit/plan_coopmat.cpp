@@ -46,7 +46,7 @@ TEST_CASE("matrix units are for devices on the list, f16 and more than a few row
   if (!built()) SKIP("this build has no kernel for matrix units");
   CHECK(kernel_for(half(512, 512, 512), nvidia) == MatmulKernel::coopmat);
   CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::amd, square)) == MatmulKernel::coopmat);
-  CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::intel, xe2)) == MatmulKernel::coopmat);
+  CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::intel, xe2)) == MatmulKernel::tiled);
   CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::intel, xe_hpg)) == MatmulKernel::tiled);
   CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::qualcomm, square)) == MatmulKernel::tiled);
   CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::cpu, lavapipe)) != MatmulKernel::coopmat);
