@@ -36,8 +36,8 @@ class Entries {
     entry.kernel = kernels::get(d.kernel).name;
     entry.dispatch = mark.dispatch;
     const profile::Cost cost = profile::cost_of(d);
-    entry.flops = cost.flops;
-    entry.bytes = cost.bytes;
+    entry.flops = cost.flops * mark.share;
+    entry.bytes = cost.bytes * mark.share;
     return entry;
   }
 

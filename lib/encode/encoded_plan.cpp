@@ -22,7 +22,7 @@ Error write_parts(vk::Context& context, const plan::Plan& plan, const Memories& 
       ++per_run.boundary_barriers;
     };
     auto mark = [&](Marks::What what) {
-      if (marks != nullptr) marks->add(out.buffers.back(), what);
+      if (marks != nullptr) marks->add(out.buffers.back(), {what});
     };
     if (Error e = encoder.begin(use)) return e;
     if (marks != nullptr && part == 0) marks->timestamps->reset(out.buffers.back());
@@ -97,8 +97,9 @@ Result<CommandBuffers> encode_parts(vk::Context& context, const plan::Plan& plan
 
 Result<TimedRun> encode_timed(vk::Context& context, const plan::Plan& plan, const Memories& memories,
                               const EncodedPlan& encoded) {
-  // A beginning per part, the two copies, and the dispatches.
-  const std::size_t count = plan.submits.size() + 2 + plan.dispatches.size();
+  // A beginning per part, the two copies, and the dispatches, which may be in several parts.
+  std::size_t count = plan.submits.size() + 2;
+  for (const plan::DispatchRange& part : plan.submits) count += part.end - part.begin;
   auto timestamps = context.recycler().take_timestamps(static_cast<std::uint32_t>(count));
   if (!timestamps) return timestamps.error();
   TimedRun out(std::move(*timestamps));

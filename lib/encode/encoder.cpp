@@ -299,7 +299,8 @@ std::uint64_t Encoder::dispatches(const plan::Plan& plan, plan::DispatchRange ra
       vk.vkCmdDispatchBase(commands_, 0, begin, 0, d.groups[0], end - begin, 1);
     }
     if (!labels.empty()) end_label();
-    if (marks != nullptr) marks->add(commands_, Marks::What::dispatch, i);
+    if (marks != nullptr)
+      marks->add(commands_, {Marks::What::dispatch, i, static_cast<double>(end - begin) / d.groups[1]});
   }
   return barriers;
 }

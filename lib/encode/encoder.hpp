@@ -46,14 +46,15 @@ struct Marks {
   struct Mark {
     What what;
     std::uint32_t dispatch = 0;
+    double share = 1;  // of the dispatch: one too long for a submit goes on in the next
   };
 
   vk::Timestamps timestamps;
   std::vector<Mark> all;
 
-  void add(VkCommandBuffer commands, What what, std::uint32_t dispatch = 0) {
+  void add(VkCommandBuffer commands, const Mark& mark) {
     timestamps->write(commands, static_cast<std::uint32_t>(all.size()));
-    all.push_back({what, dispatch});
+    all.push_back(mark);
   }
 };
 

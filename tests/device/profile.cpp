@@ -138,6 +138,32 @@ TEST_CASE_METHOD(DeviceTest, "a run in several submits is profiled as a whole", 
   CHECK(dispatches == stats.dispatches / profile->runs);
 }
 
+TEST_CASE_METHOD(DeviceTest, "each part of a dispatch in several submits has its share of the work", "[profile]") {
+  BatchOptions options;
+  options.work_per_submit = 4096;
+  Batch batch(shared_device(), options);
+  const std::size_t count = 1 << 20;
+  const Tensor y = batch.relu(batch.upload(std::vector<float>(count, 1.0f)));
+  auto program = batch.compile();
+  REQUIRE(program.has_value());
+  const auto profile = program->profile();
+  REQUIRE(profile.has_value());
+  const BatchStats stats = program->stats();
+  // More of them than there would be timestamps for the dispatch, its copies and its submits alone.
+  CHECK(stats.submits / profile->runs > 16);
+  CHECK(stats.dispatches / profile->runs > 16);
+  double bytes = 0;
+  std::uint64_t parts = 0;
+  for (const ProfileEntry& e : profile->entries) {
+    if (e.kernel.empty()) continue;
+    ++parts;
+    bytes += e.bytes;
+  }
+  CHECK(parts == stats.dispatches / profile->runs);
+  CHECK(std::abs(bytes - 2.0 * count * sizeof(float)) < 1.0);
+  CHECK(program->read(y).value()[count - 1] == 1.0f);
+}
+
 TEST_CASE_METHOD(DeviceTest, "a program without dispatches has a profile without entries", "[profile]") {
   Batch batch(shared_device());
   const Tensor x = batch.upload(counting(8));
