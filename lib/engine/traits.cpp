@@ -74,8 +74,6 @@ plan::Traits traits_of(const vk::PhysicalDevice& device, const SimulatedLimits& 
       device.subgroup_operations && device.min_subgroup_size >= 4 && !simulate.no_subgroup_operations;
   traits.exact_subgroups = (device.one_subgroup_size || (device.required_subgroup_size && device.full_subgroups)) &&
                            !simulate.no_subgroup_size_control;
-  // lavapipe of Mesa 22 makes a loop over lanes of each broadcast.
-  traits.broadcasts = !old_lavapipe(device);
   traits.cpu = device.info.type == DeviceType::cpu && simulate.vendor_id == 0;
   traits.vendor = vendor_of(device, simulate.vendor_id);
   // What the slower ones of a kind do at least.
