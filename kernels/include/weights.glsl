@@ -25,12 +25,11 @@ uint weight_row_words() {
 // Elements k .. k + weight_chunk - 1 of a row; k is a multiple of that. Not for f32.
 uvec4 weight_words(uint row, uint k) { return loadw4(b, (row * weight_row_words() + k / (weight_chunk / 4u)) / 4u); }
 
-// The low half of a word. By integers: unpackHalf2x16 may give 0 for a half below the smallest normal one, and with it
-// would go a whole block of weights.
+// The low half of a word, which must be finite, as scales are. By integers: unpackHalf2x16 may give 0 for a half below the
+// smallest normal one, and with it would go a whole block of weights.
 float half_bits_to_float(uint bits) {
   uint magnitude = bits & 0x7fffu;
-  uint rebias = magnitude < 0x7c00u ? 112u << 23 : 224u << 23;  // infinities and NaN stay what they are
-  uint normal = (magnitude << 13) + rebias;
+  uint normal = (magnitude << 13) + (112u << 23);
   uint small = floatBitsToUint(float(magnitude) * 5.9604644775390625e-8);  // 2^-24
   return uintBitsToFloat((magnitude < 0x400u ? small : normal) | (bits & 0x8000u) << 16);
 }
@@ -57,6 +56,19 @@ vec4 weight_decode(uvec4 words, uint s) {
   uvec2 pair = s % 2u == 0u ? words.xy : words.zw;
   if (b_type == type_bf16) return uintBitsToFloat(uvec4(pair.x << 16, pair.x & 0xffff0000u, pair.y << 16, pair.y & 0xffff0000u));
   return vec4(unpackHalf2x16(pair.x), unpackHalf2x16(pair.y));
+}
+
+// Elements 4s .. 4s + 3 of a chunk of quantized weights, each divided by its scale and by weight_digit: signed bytes, of
+// which GPUs make floats at once. Nibbles go to the upper half of a byte.
+const float weight_digit = b_type == type_q4_0 ? 0.0625 : 1.0;
+
+vec4 weight_digits(uvec4 words, uint s) {
+  if (b_type == type_q8_0) return weight_decode(words, s);
+  uint word = words[s / 2u] ^ 0x88888888u;  // from 8 more to two's complement
+  int even = int(word << 4 & 0xf0f0f0f0u);
+  int odd = int(word & 0xf0f0f0f0u);
+  if (s % 2u == 0u) return vec4(ivec4(even << 24, odd << 24, even << 16, odd << 16) >> 24);
+  return vec4(ivec4(even << 8, odd << 8, even, odd) >> 24);
 }
 
 // One element: slow, for kernels that do not care.

@@ -32,6 +32,8 @@ const bool four = (vectorized & 2u) != 0u;
 // The last chunk of a row may reach past it. (No && here: glslang makes no constants of it.)
 const uint whole_chunks = b_type == type_f16 ? 5u : b_type == type_bf16 ? 5u : 1u;
 const bool ragged = (vectorized & whole_chunks) != whole_chunks;
+// The sums of a chunk of quantized weights are scaled, and not the weights: with more rows these are fewer.
+const bool hoisted = b_quantized ? rows <= 2u : false;
 
 const uint outputs = rows * columns;
 const uint lanes = group_size / teams;
@@ -73,15 +75,27 @@ void weight_rows(uint tile, uint copy) {
   vec4 whole[8];
   uvec4 words[8];
   float scale[8];
+  float part[8 * 8];
   // Adds the products of x with elements 4s .. 4s + 3 of each column's chunk.
 #define ADD_COLUMNS                                                                     \
   [[unroll]] for (uint c = 0u; c < 8u; ++c) {                                           \
     if (c < columns) {                                                                  \
-      vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);              \
-      if (b_quantized) w *= scale[c];                                                   \
+      vec4 w;                                                                           \
+      if (b_type == type_f32)                                                           \
+        w = whole[c];                                                                   \
+      else if (b_quantized)                                                             \
+        w = weight_digits(words[c], s);                                                 \
+      else                                                                              \
+        w = weight_decode(words[c], s);                                                 \
+      if (b_quantized && !hoisted) w *= scale[c];                                       \
       [[unroll]] for (uint r = 0u; r < 8u; ++r) {                                       \
         if (r < rows) {                                                                 \
-          [[unroll]] for (uint i = 0u; i < 4u; ++i) sum[r * 8u + c] += x[r][i] * w[i];  \
+          [[unroll]] for (uint i = 0u; i < 4u; ++i) {                                   \
+            if (hoisted)                                                                \
+              part[r * 8u + c] += x[r][i] * w[i];                                       \
+            else                                                                        \
+              sum[r * 8u + c] += x[r][i] * w[i];                                        \
+          }                                                                             \
         }                                                                               \
       }                                                                                 \
     }                                                                                   \
@@ -93,7 +107,7 @@ void weight_rows(uint tile, uint copy) {
       if (c < columns) {
         if (b_type != type_f32) {
           words[c] = weight_words(w_row[c], k);
-          if (b_quantized) scale[c] = weight_scale(w_row[c], k);
+          if (b_quantized) scale[c] = weight_digit * weight_scale(w_row[c], k);
         } else if (aligned) {
           whole[c] = load4(b, w_at[c] + k / 4u);
         } else {
@@ -102,6 +116,9 @@ void weight_rows(uint tile, uint copy) {
       }
     }
     uint at = k;
+    if (hoisted) {
+      [[unroll]] for (uint i = 0u; i < 64u; ++i) part[i] = 0.0;
+    }
     for (uint s = 0u; s < weight_chunk / 4u; ++s) {
       [[unroll]] for (uint r = 0u; r < 8u; ++r) {
         if (r < rows) {
@@ -113,6 +130,13 @@ void weight_rows(uint tile, uint copy) {
       }
       ADD_COLUMNS
       at += 4u;
+    }
+    if (hoisted) {
+      [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+        [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+          if (r < rows && c < columns) sum[r * 8u + c] += scale[c] * part[r * 8u + c];
+        }
+      }
     }
   }
   // What is left of a chunk falls to one lane. Zero past the end, on both sides: an infinity there times

@@ -91,8 +91,6 @@ plan::Traits traits_of(const vk::PhysicalDevice& device, const SimulatedLimits& 
                            !simulate.no_subgroup_size_control;
   if (traits.exact_subgroups && traits.subgroup_size == traits.real_subgroup_size)
     traits.matrices = matrices_of(device);
-  // lavapipe of Mesa 22 makes a loop over lanes of each broadcast.
-  traits.broadcasts = !old_lavapipe(device);
   traits.cpu = device.info.type == DeviceType::cpu && simulate.vendor_id == 0;
   traits.vendor = vendor_of(device, simulate.vendor_id);
   // What the slower ones of a kind do at least.

@@ -267,7 +267,7 @@ Error no_subgroups(const char* kernel, const Traits& traits) {
                                         "pipelines require one nor has one only");
   }
   return Error(Errc::unsupported, "matmul: the " + std::string(kernel) +
-                                      " kernel needs subgroup arithmetic and ballots, in subgroups of " +
+                                      " kernel needs subgroup arithmetic, ballots and shuffles, in subgroups of " +
                                       std::to_string(matmul_subgroup_min_lanes) + " or more");
 }
 
@@ -331,7 +331,7 @@ SubgroupTile subgroup_tile_kn(const MatmulProblem& p, const Traits& traits) {
 }
 
 SubgroupTile panel_tile(const MatmulProblem& p, const Traits& traits) {
-  SubgroupTile tile{rows_for(p.m, most_rows(traits)), traits.subgroup_size < 8 && p.m > 1 ? 4u : 8u};
+  SubgroupTile tile{rows_for(p.m, most_rows(traits)), p.m > 1 ? 4u : 8u};
   narrow(tile, p, [&](std::uint32_t columns) { return lanes_of(traits) * columns; });
   return tile;
 }

@@ -73,7 +73,7 @@ struct Traits {
   std::uint32_t subgroup_size = 32;
   /// The device's own, where a smaller one is simulated, else 0 or the same: workgroups consist of these.
   std::uint32_t real_subgroup_size = 0;
-  bool subgroup_operations = true;  // basic, arithmetic and ballot, in compute, in subgroups of 4 or more
+  bool subgroup_operations = true;  // basic, arithmetic, ballot and shuffle, in compute, in subgroups of 4 or more
   /// A workgroup of whole subgroups consists of real_subgroup_size lanes each, all of which run: pipelines can require
   /// it, or the device has no other size. Where this is false, subgroup_size may be more than what runs.
   bool exact_subgroups = true;

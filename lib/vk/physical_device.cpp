@@ -199,8 +199,8 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle, std::
   instance.table.vkGetPhysicalDeviceProperties2(handle, &properties);
   info.subgroup_size = subgroup.subgroupSize;
   if (sizes.maxMemoryAllocationSize != 0) device.max_allocation = sizes.maxMemoryAllocationSize;
-  constexpr VkSubgroupFeatureFlags needed =
-      VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT;
+  constexpr VkSubgroupFeatureFlags needed = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
+                                            VK_SUBGROUP_FEATURE_BALLOT_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
   device.subgroup_operations = (subgroup.supportedOperations & needed) == needed &&
                                (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   if ((subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0) {

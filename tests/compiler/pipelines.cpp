@@ -128,6 +128,20 @@ TEST_CASE("most of what tiles execute for k are multiply-adds", "[compiler]") {
   CHECK(count >= 30);
 }
 
+TEST_CASE("gemv unpacks quantized weights in few instructions", "[compiler]") {
+  // The hot loop takes a chunk of 16 bytes of each of four rows of W: 128 weights of q4_0, 64 of q8_0.
+  std::size_t count = 0;
+  for (const Case& c : cases()) {
+    const bool q4_0 = c.name == "matmul/gemv/q4_0/1";
+    if (!q4_0 && c.name != "matmul/gemv/q8_0/1") continue;
+    ++count;
+    const Figures figures = compile(c);
+    INFO(c.name << "\n" << figures.assembly);
+    CHECK(figures.isa.hot_loop.total <= (q4_0 ? 500u : 280u));
+  }
+  CHECK(count == 2);
+}
+
 TEST_CASE("gemv loads vec4s, and each weight once", "[compiler]") {
   for (const Case& c : cases()) {
     if (!starts_with(c.name, "matmul/gemv/nk/") || c.name.find("gelu") != std::string::npos) continue;
