@@ -303,7 +303,7 @@ void set_subgroup_shape(MatmulSelection& s, const MatmulProblem& p, const Traits
   const std::uint32_t lanes = real_lanes(traits);
   shape.lanes = lanes;
   // A single row is as quickly loaded as broadcast.
-  shape.sources = !traits.broadcasts || tile.rows == 1 ? 1 : traits.subgroup_size < 8 ? 4 : 8;
+  shape.sources = tile.rows == 1 ? 1 : traits.subgroup_size < 8 ? 4 : 8;
   // A workgroup is what a core takes at a time: several tiles, but not so many that cores go without. Powers of two,
   // for the sake of fewer pipelines.
   constexpr std::uint64_t enough_groups = 32;
@@ -324,7 +324,7 @@ SubgroupTile subgroup_tile_nk(const MatmulProblem& p, const Traits& traits) {
 
 SubgroupTile subgroup_tile_kn(const MatmulProblem& p, const Traits& traits) {
   SubgroupTile tile{rows_for(p.m, most_rows(traits)), 4};
-  if (tile.rows > 8 && traits.broadcasts) tile.columns = 2;
+  if (tile.rows > 8) tile.columns = 2;
   if (traits.subgroup_size < 8) tile.columns = tile.rows > 4 ? 1 : 2;
   narrow(tile, p, [&](std::uint32_t vectors) { return 4 * lanes_of(traits) * vectors; });
   return tile;
@@ -360,6 +360,12 @@ Result<MatmulSelection> subgroup(const MatmulProblem& p, const Traits& traits, c
   return s;
 }
 
+// Repacking takes dispatches of its own, and as long as some 20 rows of a product with what is in order.
+constexpr std::uint64_t repacking_pays = 32;
+
+// Of the products that share a matrix B: it is repacked once for all of them.
+std::uint64_t rows_per_matrix(const MatmulProblem& p) { return p.m * p.batch / p.b_matrices; }
+
 Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, const char* reason,
                               std::size_t variant = 0) {
   if (!has_subgroups(traits)) return no_subgroups("panel", traits);
@@ -377,10 +383,15 @@ Result<MatmulSelection> panel(const MatmulProblem& p, const Traits& traits, cons
   // Loads from storage buffers cost the same wherever they begin.
   const bool whole = p.k % 4 == 0 || traits.access.panels == kernels::AccessMode::storage;
   shape.a_packed = !whole;
-  shape.b_packed = !whole || p.layout == Layout::kn || p.type != DType::f32;
   const std::uint64_t most = traits.max_storage_range / sizeof(float);
+  const bool b_fits = matmul_packed_elements(p.n, p.k, shape.width) <= most / p.b_matrices;
+  // Rows that lie whole pages apart meet in the same sets of a cache, and a panel of them does not fit into these:
+  // repacking W pays as soon as it does elsewhere.
+  constexpr std::uint64_t page = 4096;
+  const bool collide = p.k * sizeof(float) % page == 0 && rows_per_matrix(p) >= repacking_pays && b_fits;
+  shape.b_packed = !whole || p.layout == Layout::kn || p.type != DType::f32 || collide;
   if ((shape.a_packed && matmul_packed_elements(p.m, p.k, shape.rows) > most / p.a_matrices) ||
-      (shape.b_packed && matmul_packed_elements(p.n, p.k, shape.width) > most / p.b_matrices)) {
+      (shape.b_packed && !b_fits)) {
     return Error(Errc::limit_exceeded, "matmul: an operand repacked for the panel kernel is past this device's " +
                                            std::to_string(traits.max_storage_range) +
                                            " bytes per tensor (maxStorageBufferRange)");
@@ -401,16 +412,13 @@ bool panel_pays(const MatmulProblem& p, const Traits& traits) {
   const bool nk = p.layout == Layout::nk;
   const bool aligned = (nk ? p.k : p.n) % 4 == 0 || traits.access.panels == kernels::AccessMode::storage;
   if (nk && p.type == DType::f32 && aligned) return p.m > 4 || traits.subgroup_size < 8;
-  // Repacking takes dispatches of its own, and as long as some 20 rows of a product with what is in order. A matrix
-  // that several products of a batch share is repacked once for all their rows.
-  constexpr std::uint64_t much = 64 * 64 * 64, many = 32;
-  const std::uint64_t rows = p.m * p.batch / p.b_matrices;
+  constexpr std::uint64_t much = 64 * 64 * 64;
+  const std::uint64_t rows = rows_per_matrix(p);
   if (p.batch * p.m * p.k * p.n < much) return false;
-  if (p.type != DType::f32) return rows >= many;
+  if (p.type != DType::f32) return rows >= repacking_pays;
   // A vec4 across texels is two of them, but four gathers.
   const bool gathers = nk && traits.access.general == kernels::AccessMode::pointer;
-  if (!aligned) return rows >= (gathers ? 12 : many);
-  return rows >= 4 * many && !traits.broadcasts;
+  return !aligned && rows >= (gathers ? 12 : repacking_pays);
 }
 
 Result<MatmulSelection> for_cpu(const MatmulProblem& p, const Traits& traits) {

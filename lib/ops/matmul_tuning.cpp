@@ -156,7 +156,6 @@ std::uint64_t hash_variants() {
   gpu.matrices = {16, 16, 16, 32};
   Traits cpu = gpu;
   cpu.cpu = true;
-  cpu.broadcasts = false;
   cpu.subgroup_size = 8;
   cpu.matrices = {8, 8, 8, 8};
   cpu.access = Access::all(kernels::AccessMode::texel);

@@ -77,8 +77,6 @@ struct Traits {
   /// A workgroup of whole subgroups consists of real_subgroup_size lanes each, all of which run: pipelines can require
   /// it, or the device has no other size. Where this is false, subgroup_size may be more than what runs.
   bool exact_subgroups = true;
-  /// Values of one lane reach the others at little cost.
-  bool broadcasts = true;
   /// Lanes are SIMD lanes of a CPU: workgroup barriers and shared memory are dear, small workgroups
   /// are cheap.
   bool cpu = false;

@@ -69,7 +69,7 @@ bool takes(const MatmulSelection& s, const MatmulProblem& p, const plan::Traits&
            shape.columns <= 2 * traits.subgroup_size && shape.width == shape.columns;
   }
   if (shape.sources != 1 && shape.sources != 4 && shape.sources != 8) return false;
-  if (shape.sources > traits.subgroup_size || (shape.sources != 1 && !traits.broadcasts)) return false;
+  if (shape.sources > traits.subgroup_size) return false;
   if (s.kernel == MatmulKernel::subgroup) {
     return shape.rows <= plan::matmul_subgroup_kn_max_rows && shape.columns <= plan::matmul_subgroup_kn_max_vectors &&
            shape.width == 4 * traits.subgroup_size * shape.columns;
@@ -171,7 +171,6 @@ TEST_CASE("the selector keeps CPU drivers from workgroup barriers", "[plan][matm
 TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul]") {
   const plan::Traits cpu = cpu_driver();
   plan::Traits loops = cpu;  // lavapipe of Mesa 22
-  loops.broadcasts = false;
   loops.access = {kernels::AccessMode::texel, kernels::AccessMode::texel};
   plan::Traits narrow = cpu;  // SwiftShader
   narrow.subgroup_size = 4;
@@ -183,11 +182,10 @@ TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul
   CHECK(kernel_for({4, 512, 512, Layout::nk}, cpu) == MatmulKernel::subgroup);
   CHECK(kernel_for({5, 512, 512, Layout::nk}, cpu) == MatmulKernel::panel);
   CHECK(kernel_for({1, 512, 512, Layout::nk}, narrow) == MatmulKernel::panel);
-  // B[k,n] has to be repacked, which takes many rows to pay, and broadcasts that cost.
+  // B[k,n] has to be repacked, and the subgroup kernel takes it as it is.
   CHECK(kernel_for({512, 512, 512, Layout::kn}, cpu) == MatmulKernel::subgroup);
-  CHECK(kernel_for({64, 512, 512, Layout::kn}, loops) == MatmulKernel::subgroup);
-  CHECK(kernel_for({128, 512, 512, Layout::kn}, loops) == MatmulKernel::panel);
-  // So do rows that are not whole vec4s, and packed weights.
+  CHECK(kernel_for({128, 512, 512, Layout::kn}, loops) == MatmulKernel::subgroup);
+  // For rows that are not whole vec4s, and for packed weights, many rows make repacking pay.
   CHECK(kernel_for({31, 513, 512, Layout::nk}, loops) == MatmulKernel::subgroup);
   CHECK(kernel_for({32, 513, 512, Layout::nk}, loops) == MatmulKernel::panel);
   CHECK(kernel_for({1, 513, 512, Layout::nk}, narrow) == MatmulKernel::panel);
@@ -207,6 +205,20 @@ TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul
   CHECK(select_matmul({64, 512, 513, Layout::nk, DType::q4_0}, small, MatmulKernel::panel).error().code ==
         Errc::limit_exceeded);
   CHECK(select_matmul({64, 512, 512, Layout::nk, DType::f32, true}, cpu)->kernel == MatmulKernel::subgroup);
+}
+
+TEST_CASE("weights whose rows lie whole pages apart are repacked for many rows", "[plan][matmul]") {
+  const plan::Traits cpu = cpu_driver();
+  auto repacked = [&](const MatmulProblem& p) { return select_matmul(p, cpu)->subgroup.b_packed; };
+  CHECK(repacked({32, 1024, 512, Layout::nk}));
+  CHECK(repacked({64, 4096, 512, Layout::nk}));
+  CHECK_FALSE(repacked({31, 1024, 512, Layout::nk}));
+  CHECK_FALSE(repacked({64, 1040, 512, Layout::nk}));
+  // Not where they are too large for it.
+  plan::Traits small = cpu;
+  small.max_storage_range = 4 * 1024 * 513;
+  CHECK_FALSE(select_matmul({64, 1024, 513, Layout::nk}, small)->subgroup.b_packed);
+  CHECK(select_matmul({64, 1024, 513, Layout::nk}, small)->kernel == MatmulKernel::panel);
 }
 
 TEST_CASE("panels may reach memory in another way than the rest", "[plan][matmul]") {
@@ -491,7 +503,6 @@ TEST_CASE("every selection keeps the rules, for every kernel, layout, device and
           traits.max_shared_bytes = shared;
           traits.max_loop_iterations = loops;
           traits.subgroup_size = cpu ? (shared < 4096 ? 4 : 8) : 32;
-          traits.broadcasts = most != 64;
           traits.access = accesses[devices++ * 7 / 4 % accesses.size()];  // 7 / 4: not always with the same `loops`
           for (const std::uint64_t k : ks) {
             for (const auto& [m, n] : sizes) {

@@ -177,9 +177,8 @@ TEST_CASE("many matrices get larger tiles than one of them would", "[plan][matmu
 
 TEST_CASE("a CPU driver repacks a matrix that many products share, and not one for each", "[plan][matmul]") {
   plan::Traits traits = cpu_driver();
-  traits.broadcasts = false;
   traits.access = {kernels::AccessMode::texel, kernels::AccessMode::texel};
-  MatmulProblem each = batch_of(16, 32, 64, 64, Layout::kn);
+  MatmulProblem each = batch_of(16, 16, 64, 67, Layout::kn);
   CHECK(select_matmul(each, traits)->kernel == MatmulKernel::subgroup);
   MatmulProblem shared = each;
   shared.b_matrices = 2;
