@@ -128,7 +128,7 @@ class Tuner {
       slow_to_build_.insert(key);
       return {};
     }
-    if (once > 4 * default_once) return {};
+    // So the first run says nothing of a small product.
     if (Error e = candidate->run(1, once)) return e;
     if (once < 1.5 * default_once) candidates.push_back(std::move(*candidate));
     return {};
