@@ -856,6 +856,11 @@ Result<Program> Batch::compile() {
   return guarded("compile", [&]() -> Result<Program> {
     if (!state_) return no_state("compile");
     auto program = state_->build(encode::Use::often, nullptr);
+    if (!program && program.error().code == Errc::out_of_memory && state_->graph.landing() != nullptr) {
+      // Without the arena that uploads were written to there may be enough.
+      if (Error e = state_->graph.leave_landing()) return e;
+      program = state_->build(encode::Use::often, nullptr);
+    }
     if (!program) return program.error();
     auto state = std::make_unique<Program::State>(
         Program::State{state_->context, state_->owner, state_->graph.without_data(), std::move(*program)});

@@ -37,8 +37,7 @@ class SpareArena final : public vk::Reclaimer {
 
   /// The largest one stays.
   void offer(const std::shared_ptr<vk::Allocation>& arena) noexcept {
-    unused_ = 0;
-    keep(arena);
+    if (keep(arena)) unused_ = 0;
   }
 
   /// It was taken, and an execution found no use for it. After a few of them it goes.
@@ -48,10 +47,13 @@ class SpareArena final : public vk::Reclaimer {
   }
 
  private:
-  void keep(const std::shared_ptr<vk::Allocation>& arena) noexcept {
-    if (context_ == nullptr || context_->abandoned()) return;
+  /// Whether there was none as large.
+  bool keep(const std::shared_ptr<vk::Allocation>& arena) noexcept {
+    if (context_ == nullptr || context_->abandoned()) return false;
     const std::lock_guard lock(mutex_);
-    if (!arena_ || arena_->bytes() < arena->bytes()) arena_ = arena;
+    if (arena_ && arena_->bytes() >= arena->bytes()) return false;
+    arena_ = arena;
+    return true;
   }
 
   vk::Context* context_;

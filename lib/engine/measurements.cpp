@@ -93,6 +93,19 @@ void Measurements::set_elementwise(kernels::AccessMode fastest) {
   all.elementwise = fastest;
   status_.state = TuningState::measured;
   use(std::move(all));
+  if (status_.path.empty()) return;
+  // Another process may have tuned the device meanwhile. A file that was not accepted is left to tune_matmul(), and one
+  // that cannot be written is no matter: the next Device measures again.
+  const files::FileLoad file = files::load_file(files::tuning_file, status_.path, identity_);
+  if (file.state == files::FileState::rejected) return;
+  plan::Tuning stored;
+  if (file.state == files::FileState::loaded) {
+    auto parsed = plan::parse_tuning(file.payload);
+    if (!parsed) return;
+    stored = std::move(*parsed);
+  }
+  stored.elementwise = fastest;
+  static_cast<void>(files::save_file(files::tuning_file, status_.path, identity_, plan::serialize(stored)));
 }
 
 // With the mutex held.

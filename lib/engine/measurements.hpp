@@ -41,6 +41,9 @@ class Measurements {
   /// Adds to what elementwise ops have moved: true, for one caller only, when that comes to `enough` and nobody has
   /// measured how they reach memory best.
   bool calibration_due(std::uint64_t bytes, std::uint64_t enough) noexcept;
+  /// It did not come to a result, and is due again when as much more has been moved. What it has built is there then.
+  void put_off_calibration() noexcept { moved_.store(0, std::memory_order_relaxed); }
+  /// From the next plan on, and in the file, whose other measurements stay as they are there now.
   void set_elementwise(kernels::AccessMode fastest);
   /// Held by whoever checks.
   std::mutex& checking() noexcept { return checking_; }

@@ -81,6 +81,8 @@ Result<std::optional<kernels::AccessMode>> fastest_mode(const std::shared_ptr<en
       if (Error e = contender.candidate.sample(1)) return e;
     }
   }
+  // Nothing is known of modes that were not tried, and little after a single sample.
+  if (contenders.size() < 2 || contenders[0].candidate.samples.size() < 3) return std::optional<kernels::AccessMode>();
   auto expected = result_of(*bench, contenders[0].candidate, results);
   if (!expected) return expected.error();
   std::size_t best = 0;
@@ -95,21 +97,30 @@ Result<std::optional<kernels::AccessMode>> fastest_mode(const std::shared_ptr<en
 
 bool calibrate_for(const std::shared_ptr<engine::Engine>& engine, const plan::Plan& plan) {
   const plan::Traits traits = engine->traits();
-  if (!traits.cpu || !engine->calibrates() || !engine->context()->options().tuning.calibrate) return false;
+  const vk::Context& context = *engine->context();
+  // A host may hold the lock of its own queue while it compiles.
+  if (!traits.cpu || !engine->calibrates() || !context.options().tuning.calibrate || !context.owns_device())
+    return false;
   double bytes = 0;
   for (const plan::Dispatch& d : plan.dispatches) {
     if (d.family == plan::Family::elementwise) bytes += plan::cost_of(d).bytes;
   }
   engine::Measurements& measurements = engine->measurements();
   if (!measurements.calibration_due(static_cast<std::uint64_t>(bytes), calibration_bytes)) return false;
-  const std::unique_lock turn(measurements.turn(), std::try_to_lock);
-  if (!turn) return false;  // somebody measures already
-  const auto mode = fastest_mode(engine, plan::Family::elementwise, calibration_seconds);
-  if (!mode || !*mode) return false;
-  measurements.set_elementwise(**mode);
-  // Without a file the next Device measures again.
-  static_cast<void>(measurements.save());
-  return **mode != traits.access.elementwise;
+  try {
+    const std::unique_lock turn(measurements.turn(), std::try_to_lock);
+    if (turn) {  // otherwise somebody measures already
+      const auto mode = fastest_mode(engine, plan::Family::elementwise, calibration_seconds);
+      if (mode && *mode) {
+        measurements.set_elementwise(**mode);
+        return **mode != traits.access.elementwise;
+      }
+    }
+  } catch (...) {
+    // Lack of memory, say: what was to run may still have enough.
+  }
+  measurements.put_off_calibration();
+  return false;
 }
 
 }  // namespace brontes::tune

@@ -338,7 +338,7 @@ files::FileIdentity identity_of(const PhysicalDevice& device) {
     hash.add(device.info.name.c_str());
     hash.add(std::uint64_t{device.info.subgroup_size});
     std::uint64_t bits = util::finish(hash.value());
-    for (std::uint8_t& byte : identity.driver_uuid) {
+    for (std::uint8_t& byte : identity.device_uuid) {
       byte = static_cast<std::uint8_t>(byte ^ (bits & 0xff));
       bits = bits >> 8 | bits << 56;
     }

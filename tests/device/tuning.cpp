@@ -395,7 +395,8 @@ TEST_CASE_METHOD(DeviceTest, "much elementwise work has a CPU driver calibrated,
     const bool cpu = device.info().type == DeviceType::cpu;
     move_much(device, 1);
     CHECK(device.tuning().state == TuningState::none);
-    move_much(device, 4);
+    // On a busy machine it may take more than one try: each has 0.15 s, and builds some of the kernels.
+    for (int i = 0; i < 8 && device.tuning().state == TuningState::none; ++i) move_much(device, 4);
     CHECK(device.tuning().state == (cpu ? TuningState::measured : TuningState::none));
     CHECK(fs::exists(scratch.file()) == cpu);
     if (!cpu) return;
