@@ -46,6 +46,9 @@ VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice device, const char* l
   std::vector<VkExtensionProperties> all(own);
   if (result == VK_SUCCESS) result = next_extensions(device, layer, &own, all.data());
   if (result != VK_SUCCESS) return result;
+  // Some SwiftShaders have it.
+  constexpr const char* name = "VK_KHR_internally_synchronized_queues";
+  std::erase_if(all, [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
   if (synchronized_queues && layer == nullptr) all.push_back({"VK_KHR_internally_synchronized_queues", 1});
   const auto size = static_cast<std::uint32_t>(all.size());
   if (out == nullptr) {
