@@ -264,7 +264,7 @@ TEST_CASE_METHOD(DeviceTest, "an arena that uploads landed in makes room for a l
   const Tensor other = batch.neg(y);
   REQUIRE_OK(batch.execute());
   CHECK(read(batch, other)[2 * small - 1] == -1.0f);
-  CHECK(std::abs(double{read(batch, sum)[0]} - 4999950000.0) < 5e4);
+  CHECK(std::abs(static_cast<double>(read(batch, sum)[0]) - 4999950000.0) < 5e4);
 }
 
 TEST_CASE_METHOD(DeviceTest, "a batch that is recorded again makes no descriptor sets", "[batch]") {

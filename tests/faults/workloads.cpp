@@ -199,7 +199,7 @@ class Reductions final : public OnDevice {
          {std::pair(most, 4999.0), std::pair(sum, 6248750.0), std::pair(dot, 41654167500.0)}) {
       float got = 0;
       if (Error e = batch.read(tensor, Span<float>(&got, 1))) return e;
-      if (std::abs(double{got} - want) > want * 1e-5) wrong("a reduction");
+      if (std::abs(static_cast<double>(got) - want) > want * 1e-5) wrong("a reduction");
     }
     return {};
   }
