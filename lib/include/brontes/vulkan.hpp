@@ -51,7 +51,7 @@ class BRONTES_API QueueLock {
   void unlock() noexcept;
 
  private:
-  friend QueueLock lock_queue(const Device& device);
+  friend BRONTES_API QueueLock lock_queue(const Device& device);
   std::shared_ptr<vk::Context> context_;
 };
 
