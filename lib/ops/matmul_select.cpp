@@ -415,6 +415,10 @@ bool panel_pays(const MatmulProblem& p, const Traits& traits) {
   constexpr std::uint64_t much = 64 * 64 * 64;
   const std::uint64_t rows = rows_per_matrix(p);
   if (p.batch * p.m * p.k * p.n < much) return false;
+  // The subgroup kernel multiplies quantized weights faster than f32, and on lavapipe of Mesa 22, which likes texels,
+  // so much that repacking them takes as long as some 100 rows.
+  const bool quantized = p.type == DType::q8_0 || p.type == DType::q4_0;
+  if (quantized && traits.access.general == kernels::AccessMode::texel) return rows >= 3 * repacking_pays;
   if (p.type != DType::f32) return rows >= repacking_pays;
   // A vec4 across texels is two of them, but four gathers.
   const bool gathers = nk && traits.access.general == kernels::AccessMode::pointer;

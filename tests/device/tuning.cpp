@@ -226,7 +226,8 @@ TEST_CASE_METHOD(DeviceTest, "a choice from the file is compared with the refere
     CHECK(device.tuning().changed == 1);
     check_product(device, large);
     const std::uint64_t made = device.stats().pipelines_created;
-    CHECK(made == (again ? 1 : 3));  // the product's, and for the small one this kernel's and the naive one's
+    // The product's, and for the small one the naive kernel's, and this kernel's if that is another.
+    CHECK((again ? made == 1 : made == 2 || made == 3));
     check_product(device, large);
     CHECK(device.stats().pipelines_created == made);
     CHECK(device.tuning().changed == 1);

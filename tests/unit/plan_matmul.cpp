@@ -195,6 +195,13 @@ TEST_CASE("the selector gives CPU drivers panels where they pay", "[plan][matmul
   CHECK(kernel_for({31, 512, 513, Layout::kn}, gathers) == MatmulKernel::subgroup);
   CHECK(kernel_for({31, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::subgroup);
   CHECK(kernel_for({32, 512, 512, Layout::nk, DType::q4_0}, cpu) == MatmulKernel::panel);
+  plan::Traits texels = cpu;
+  texels.access = plan::Access::all(kernels::AccessMode::texel);
+  for (const DType type : {DType::q8_0, DType::q4_0}) {
+    CHECK(kernel_for({95, 512, 512, Layout::nk, type}, texels) == MatmulKernel::subgroup);
+    CHECK(kernel_for({96, 512, 512, Layout::nk, type}, texels) == MatmulKernel::panel);
+  }
+  CHECK(kernel_for({32, 512, 512, Layout::nk, DType::f16}, texels) == MatmulKernel::panel);
   // Nothing is repacked for a little product.
   CHECK(kernel_for({40, 7, 6, Layout::nk}, loops) == MatmulKernel::subgroup);
   // Nor where what is repacked would be too large, nor where a row has to come out the same for every m.
