@@ -12,6 +12,10 @@
 #include <thread>
 #include <vector>
 
+#ifdef __linux__
+#  include <sched.h>
+#endif
+
 #if defined(__x86_64__) || defined(__i386__)
 #  define BRONTES_BENCH_X86 1
 #  include <immintrin.h>
@@ -33,7 +37,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t accumulators = 12;
 
 // Short turns, and many: some of them meet nobody else on any CPU.
-constexpr std::size_t arithmetic_turns = 200, memory_turns = 16;
+constexpr std::size_t arithmetic_turns = 200, memory_turns = 256;
 
 // Multiply-adds in registers, and how many floats each of them works on. Sums stay finite: x = x / 2 + 1.
 struct MultiplyAdds {
@@ -99,9 +103,28 @@ MultiplyAdds multiply_adds() {
   return {multiply_adds_128, 4};
 }
 
-// How long `work` takes on all CPUs at once, given the number of the thread: the shortest of several turns that all
-// begin together. A turn ends when the last thread does.
-double seconds_on_all(std::size_t turns, const std::function<void(std::size_t)>& work) {
+// Threads that wait for each other are left on one CPU by schedulers, one after the other. This one stays on the CPU of
+// its number, of those that the process may use.
+void stay_on_cpu(std::size_t number) {
+#ifdef __linux__
+  cpu_set_t allowed, own;
+  CPU_ZERO(&allowed);
+  CPU_ZERO(&own);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  for (std::size_t cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed) == 0 || seen++ != number) continue;
+    CPU_SET(cpu, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    return;
+  }
+#else
+  (void)number;
+#endif
+}
+
+// How long `work` takes on all CPUs at once, given the numbers of the thread and of the turn: the shortest of several
+// turns that all begin together. A turn ends when the last thread does.
+double seconds_on_all(std::size_t turns, const std::function<void(std::size_t, std::size_t)>& work) {
   const std::size_t threads = cpu_count();
   std::atomic<std::size_t> arrived{0};
   std::vector<Clock::time_point> begins(threads * turns), ends(threads * turns);
@@ -110,14 +133,19 @@ double seconds_on_all(std::size_t turns, const std::function<void(std::size_t)>&
       ++arrived;
       while (arrived.load() < threads * (turn + 1)) std::this_thread::yield();
       begins[turn * threads + thread] = Clock::now();
-      work(thread);
+      work(thread, turn);
       ends[turn * threads + thread] = Clock::now();
     }
   };
-  std::vector<std::thread> others;
-  for (std::size_t thread = 1; thread < threads; ++thread) others.emplace_back(each, thread);
-  each(0);
-  for (std::thread& other : others) other.join();
+  // None on the calling thread, which keeps all its CPUs.
+  std::vector<std::thread> workers;
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    workers.emplace_back([&, thread] {
+      stay_on_cpu(thread);
+      each(thread);
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
 
   double best = 0;
   for (std::size_t turn = 0; turn < turns; ++turn) {
@@ -136,7 +164,8 @@ double measure_multiply_adds() {
   const MultiplyAdds kind = multiply_adds();
   constexpr std::size_t steps = 100'000;
   std::vector<float> kept(cpu_count());
-  const double seconds = seconds_on_all(arithmetic_turns, [&](std::size_t thread) { kept[thread] = kind.run(steps); });
+  const double seconds =
+      seconds_on_all(arithmetic_turns, [&](std::size_t thread, std::size_t) { kept[thread] = kind.run(steps); });
   const double flops = 2.0 * static_cast<double>(kind.lanes * accumulators) * static_cast<double>(steps) *
                        static_cast<double>(cpu_count());
   // The sums are used, so that none of it can be left out.
@@ -144,14 +173,16 @@ double measure_multiply_adds() {
 }
 
 double measure_triad() {
-  // 64 MiB each: more than the caches of one socket hold.
-  constexpr std::size_t count = std::size_t{1} << 24;
+  // 64 MiB each: more than the caches of one socket hold. A turn works on a piece of them, and comes back to it when
+  // all others had theirs.
+  constexpr std::size_t count = std::size_t{1} << 24, pieces = 64;
   std::vector<float> a(count), b(count, 1.0f), c(count, 2.0f);
-  const std::size_t share = count / cpu_count() / 4 * 4;
-  const double seconds = seconds_on_all(memory_turns, [&](std::size_t thread) {
-    auto* const to = reinterpret_cast<LooseFour*>(a.data() + thread * share);
-    const auto* const x = reinterpret_cast<const LooseFour*>(b.data() + thread * share);
-    const auto* const y = reinterpret_cast<const LooseFour*>(c.data() + thread * share);
+  const std::size_t share = count / cpu_count() / pieces / 4 * 4;
+  const double seconds = seconds_on_all(memory_turns, [&](std::size_t thread, std::size_t turn) {
+    const std::size_t first = (turn % pieces * cpu_count() + thread) * share;
+    auto* const to = reinterpret_cast<LooseFour*>(a.data() + first);
+    const auto* const x = reinterpret_cast<const LooseFour*>(b.data() + first);
+    const auto* const y = reinterpret_cast<const LooseFour*>(c.data() + first);
     for (std::size_t i = 0; i < share / 4; ++i) to[i] = x[i] + 0.5f * y[i];
   });
   const double bytes = 3.0 * sizeof(float) * static_cast<double>(share * cpu_count());
