@@ -230,10 +230,11 @@ void write_html(std::ostream& out, const std::vector<Report>& reports) {
       << facts(report.provenance) << "\n";
   section(out, "Counts that changed", "From each file to the next. Counts do not jitter: what grew is a regression.",
           count_changes(reports));
-  section(out, "Roofline",
-          "Arithmetic by what there is to do for a byte, below the limits that were measured in the same run. What is "
-          "above the slope came from caches. Drag to zoom, click twice to go back, click a name to hide it.",
-          roofs["points"].empty() ? "" : chart("roofline") + needs_scripts);
+  section(
+      out, "Roofline",
+      "Arithmetic by what there is to do for a byte, below the limits that were measured in the same run. What is "
+      "above the slope came from caches, or only read. Drag to zoom, click twice to go back, click a name to hide it.",
+      roofs["points"].empty() ? "" : chart("roofline") + needs_scripts);
   section(out, "GFLOP/s by shape and variant", "", bars(report, Scale::shared, [](const CaseResult& c) {
             // Arithmetic that is one op per element says less than the bytes do.
             if (c.flops <= c.bytes / 4) return Bar{};

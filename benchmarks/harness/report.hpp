@@ -57,7 +57,8 @@ struct CaseResult {
   double gigaflops() const;
 
   /// The time that its arithmetic or its bytes take at the limit, whichever is longer, divided by its median: 1 is as
-  /// fast as can be, and above 1 is what never left the caches. Cases without counts are the host's own. 0: not known.
+  /// fast as can be, and above 1 is what never left the caches or only reads. Cases without counts are the host's own.
+  /// 0: not known.
   double share_of(const Limits& limits) const;
   /// Whether it is arithmetic that takes longer at the limit.
   bool arithmetic_bound(const Limits& limits) const;
