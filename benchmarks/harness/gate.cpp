@@ -158,8 +158,10 @@ Difference difference_of(const Report& old, const Report& now, double threshold)
     change.counts = changes_of(before->counts, after->counts);
     const std::uint64_t was = before->host_instructions, is = after->host_instructions;
     if (was > 0 && is > 0) {
-      const double ratio = static_cast<double>(is) / static_cast<double>(was);
-      if (std::abs(ratio - 1) > instruction_tolerance) change.counts.push_back({"host_instructions", was, is});
+      const double apart = std::abs(static_cast<double>(is) - static_cast<double>(was));
+      if (apart > std::max(instruction_slack, instruction_tolerance * static_cast<double>(was))) {
+        change.counts.push_back({"host_instructions", was, is});
+      }
     }
     if (!change.counts.empty()) change.lines = changed_lines(before->dump, after->dump);
     change.old_time = before->median();

@@ -45,8 +45,10 @@ struct Difference {
 };
 
 /// Instructions that valgrind counted are the same again for the same program, but not to the last one: addresses
-/// decide how long a walk through a hash table is. What grew by less than this fraction is no growth.
+/// decide how long a walk through a hash table is, and other threads how often a wait wakes up. What grew by less than
+/// this fraction, or by fewer instructions than that, is no growth.
 inline constexpr double instruction_tolerance = 0.02;
+inline constexpr double instruction_slack = 500;
 
 /// `threshold`: a fraction below which times never count as different.
 Difference difference_of(const Report& old, const Report& now, double threshold);

@@ -46,7 +46,9 @@ with tempfile.TemporaryDirectory() as name:
     first, second = counted
     expect(set(first) == CASES and all(first.values()), f"not counted: {first} {done.stderr}")
     for case in CASES:
-        expect(abs(first[case] / second[case] - 1) < 0.02, f"{case}: {first[case]}, and then {second[case]}")
+        # A wait that wakes up once more costs some, however little the rest is.
+        expect(abs(first[case] - second[case]) < max(500, 0.02 * first[case]),
+               f"{case}: {first[case]}, and then {second[case]}")
     # Planning and encoding cost more than recording, and to run a program again costs next to nothing.
     expect(first["dispatch/tiny-ops/100/compile"] > first["dispatch/tiny-ops/100/record"] >
            first["dispatch/tiny-ops/100/replay"], f"an odd order: {first}")
@@ -56,7 +58,7 @@ with tempfile.TemporaryDirectory() as name:
     same = run("compare", folder / "first.json", folder / "second.json")
     expect(same.returncode == 0, f"a build differs from itself: {same.stdout}")
     for case in report["cases"]:
-        case["host_instructions"] = first[case["name"]] * 21 // 20
+        case["host_instructions"] = first[case["name"]] * 21 // 20 + 500
     (folder / "worse.json").write_text(json.dumps(report), encoding="utf-8")
     worse = run("compare", folder / "first.json", folder / "worse.json")
     expect(worse.returncode == 3 and worse.stdout.count(": host_instructions ") == len(CASES),

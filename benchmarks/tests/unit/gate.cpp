@@ -182,6 +182,9 @@ TEST_CASE("instructions that valgrind counted are counts, but for the last two p
   const Difference worse = difference_of(old, now, threshold);
   CHECK(worse.regressed());
   CHECK(printed(worse).find("GREW    work/size-1/op: host_instructions 100000 -> 102100") != std::string::npos);
+  old.cases[2].host_instructions = 4'000;
+  now.cases[2].host_instructions = 4'400;
+  CHECK(difference_of(old, now, threshold).cases[2].counts.empty());
   now.cases[1].host_instructions = 90'000;
   const Difference better = difference_of(old, now, threshold);
   CHECK_FALSE(better.regressed());
