@@ -9,8 +9,8 @@
 //
 // Exit status: 0; 1 if something went wrong or a pipeline spills; 2 for bad arguments; 77 if no driver tells.
 //
-// Without BRONTES_WITH_DRIVER it is what `brontes kernels --compiled` runs: there is no --target, and no driver that tells
-// is exit status 1.
+// Without BRONTES_WITH_DRIVER it is what `brontes kernels --compiled` runs: there is no --target, and no driver that
+// tells is exit status 1.
 #include "arguments.hpp"
 #include "cases.hpp"
 #include "compiler.hpp"

@@ -32,8 +32,8 @@ struct Parsed {
   std::string option(const std::string& name) const;
 };
 
-/// Accepts `--flag`, `--option VALUE` and `--option=VALUE`, in any order, and any beginning of a name that fits only one.
-/// What begins with no dash, or is nothing but one, is positional, and so is everything behind `--`.
+/// Accepts `--flag`, `--option VALUE` and `--option=VALUE`, in any order, and any beginning of a name that fits only
+/// one. What begins with no dash, or is nothing but one, is positional, and so is everything behind `--`.
 ///
 /// Thread-safety: one thread at a time, as with getopt_long().
 Parsed parse(const Arguments& arguments, const Syntax& syntax);
