@@ -1,5 +1,7 @@
 // Transposes matrices: out[b][j][i] = in[offset + b * batch_stride + i * row_stride + j]. An invocation turns a block of
-// four by four, and a workgroup a square of such blocks, so that whole cache lines are read and written.
+// four by four, and a workgroup a square of such blocks, so that whole cache lines are read and written. `lanes` blocks
+// side by side come first, then those below them: CPU drivers run subgroup after subgroup, and in this order they finish
+// the cache lines that they write while they still have them.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -11,6 +13,7 @@ layout(constant_id = 0) const uint group_size = 64;  // side * side
 layout(constant_id = 1) const uint side = 8;         // of the square of a workgroup, in blocks
 layout(constant_id = 2) const uint vec4_in = 0;      // rows of the input begin at whole vec4s, and are such
 layout(constant_id = 3) const uint vec4_out = 0;     // so do rows of the result
+layout(constant_id = 4) const uint lanes = 8;        // divides side
 
 layout(push_constant, std430) uniform TransposeParams {
   uint rows;     // of the input: i
@@ -51,8 +54,9 @@ void main() {
   uint local = gl_LocalInvocationID.x;
   uint square = group / params.squares_j;
   // Neighbouring lanes read neighbouring vec4s.
-  uint j = (group % params.squares_j * side + local % side) * 4u;
-  uint i = (square % params.squares_i * side + local / side) * 4u;
+  uint strip = local / (lanes * side);
+  uint j = (group % params.squares_j * side + strip * lanes + local % lanes) * 4u;
+  uint i = (square % params.squares_i * side + local / lanes % side) * 4u;
   uint batch = square / params.squares_i;
   if (i >= params.rows || j >= params.columns) return;
 

@@ -27,6 +27,8 @@ layout(constant_id = 3) const uint aligned = 0;
 // 0 to most_held; 0 goes through memory in loops. Only with stage_whole.
 layout(constant_id = 4) const uint held = 0;
 layout(constant_id = 5) const uint stage = 0;
+// Of the held vec4s, those that every lane is sure to have. CPU drivers pay for every condition around a load or store.
+layout(constant_id = 6) const uint certain = 0;
 
 const uint most_held = 32;
 
@@ -121,12 +123,16 @@ vec4 value4(Line line, uint at, float other) {
 
 // Step s of the lane, whether there is one or not.
 vec4 value_or(Line line, uint s, uint at, float other) {
+  if (s < certain) return value4(line, at, other);
   if (s >= line.steps) return vec4(other);
   return value4(line, at, other);
 }
 
 // v with 0 for what is past the end: step s of the lane is at `at`.
 vec4 row_inside(Line line, uint s, uint at, vec4 v) {
+  if (aligned != 0u) {
+    if (s < certain) return v;
+  }
   bvec4 inside = bvec4(s < line.steps);
   if (aligned == 0u) {
     if (columns == 0u) inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(line.end));
@@ -183,6 +189,14 @@ void put4(Line line, uint at, vec4 value) {
       DO(row_at)                                           \
       row_at += row_step;                                  \
     }                                                      \
+  }
+
+// Held step i of the lane.
+#define BRONTES_PUT_HELD(line, i, value)                                    \
+  if (i < certain) {                                                        \
+    put4(line, line.at + i * row_stride(), value);                          \
+  } else if (i < line.steps) {                                              \
+    put4(line, line.at + i * row_stride(), value);                          \
   }
 
 // Plane p of what is known of a slice.

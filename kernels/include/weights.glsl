@@ -25,50 +25,62 @@ uint weight_row_words() {
 // Elements k .. k + weight_chunk - 1 of a row; k is a multiple of that. Not for f32.
 uvec4 weight_words(uint row, uint k) { return loadw4(b, (row * weight_row_words() + k / (weight_chunk / 4u)) / 4u); }
 
-// The low half of a word, which must be finite, as scales are. By integers: unpackHalf2x16 may give 0 for a half below the
-// smallest normal one, and with it would go a whole block of weights.
+// 1 where unpackHalf2x16 keeps halves below the smallest normal one: elsewhere it may give 0, and with a scale would go a
+// whole block of weights.
+layout(constant_id = 45) const uint half_denormals = 0;
+
+// The low half of a word, by integers.
 float half_bits_to_float(uint bits) {
   uint magnitude = bits & 0x7fffu;
-  uint normal = (magnitude << 13) + (112u << 23);
+  uint normal = (magnitude << 13) + (magnitude < 0x7c00u ? 112u << 23 : 224u << 23);
   uint small = floatBitsToUint(float(magnitude) * 5.9604644775390625e-8);  // 2^-24
   return uintBitsToFloat((magnitude < 0x400u ? small : normal) | (bits & 0x8000u) << 16);
 }
 
-// What the elements of the block that k is in are multiplied by, and the word that has it. Only for quantized types.
-uint weight_scale_word(uint row, uint k) {
-  uint elements = params.n_count * weight_row_words();
-  uint first = (elements + 63u) / 64u * 64u;  // 256 bytes
-  uint row_words = (params.k / 32u + 1u) / 2u;
-  return loadw1(b, first + row * row_words + k / 32u / 2u);
+vec2 weight_halves(uint word) {
+  if (half_denormals != 0u) return unpackHalf2x16(word);
+  return vec2(half_bits_to_float(word), half_bits_to_float(word >> 16));
 }
-float weight_scale(uint row, uint k) { return half_bits_to_float(weight_scale_word(row, k) >> (k / 32u % 2u * 16u)); }
 
-// Elements 4s .. 4s + 3 of a chunk, without their scale.
+// Scales, which quantized types have: those of eight rows for the same block of 32 are a vec4 of words, and these lie in
+// the order of the blocks.
+uint weight_scales_at(uint row, uint block) {
+  uint elements = params.n_count * weight_row_words();
+  return (elements + 63u) / 64u * 16u + row / 8u * (params.k / 32u) + block;  // from a multiple of 256 bytes on
+}
+
+// The word that has the scale of the block that k is in, and, in its low half or its high one, the scale itself.
+uint weight_scale_word(uint row, uint k) { return loadw1(b, weight_scales_at(row, k / 32u) * 4u + row % 8u / 2u); }
+float weight_scale_of(uint word, uint row) { return weight_halves(word >> row % 2u * 16u).x; }
+float weight_scale(uint row, uint k) { return weight_scale_of(weight_scale_word(row, k), row); }
+
+// Elements 4s .. 4s + 3 of a chunk, without their scale. Words of q4_0 have elements 4s .. 4s + 3 in the low halves of
+// their bytes, and 16 further on those in the high ones.
 vec4 weight_decode(uvec4 words, uint s) {
   if (b_type == type_q8_0) {
     int word = int(words[s]);
     return vec4(ivec4(word << 24, word << 16, word << 8, word) >> 24);
   }
   if (b_type == type_q4_0) {
-    uint word = words[s / 2u] >> (s % 2u * 16u);
-    return vec4(uvec4(word, word >> 4, word >> 8, word >> 12) & 15u) - 8.0;
+    int word = int((words[s % 4u] ^ 0x88888888u) << (4u - s / 4u * 4u));  // from 8 more to two's complement
+    return vec4(ivec4(word << 24, word << 16, word << 8, word) >> 28);
   }
   uvec2 pair = s % 2u == 0u ? words.xy : words.zw;
   if (b_type == type_bf16) return uintBitsToFloat(uvec4(pair.x << 16, pair.x & 0xffff0000u, pair.y << 16, pair.y & 0xffff0000u));
-  return vec4(unpackHalf2x16(pair.x), unpackHalf2x16(pair.y));
+  return vec4(weight_halves(pair.x), weight_halves(pair.y));
 }
 
-// Elements 4s .. 4s + 3 of a chunk of quantized weights, each divided by its scale and by weight_digit: signed bytes, of
-// which GPUs make floats at once. Nibbles go to the upper half of a byte.
+// The low four of a word of quantized weights, or its high ones, which only q4_0 has, each divided by its scale and by
+// weight_digit: signed bytes, of which GPUs make floats at once. Nibbles go to the upper half of a byte.
 const float weight_digit = b_type == type_q4_0 ? 0.0625 : 1.0;
 
-vec4 weight_digits(uvec4 words, uint s) {
-  if (b_type == type_q8_0) return weight_decode(words, s);
-  uint word = words[s / 2u] ^ 0x88888888u;  // from 8 more to two's complement
-  int even = int(word << 4 & 0xf0f0f0f0u);
-  int odd = int(word & 0xf0f0f0f0u);
-  if (s % 2u == 0u) return vec4(ivec4(even << 24, odd << 24, even << 16, odd << 16) >> 24);
-  return vec4(ivec4(even << 8, odd << 8, even, odd) >> 24);
+vec4 weight_digits(uint word, uint high) {
+  int digits = int(word);
+  if (b_type == type_q4_0) {
+    word ^= 0x88888888u;  // from 8 more to two's complement
+    digits = int((high == 0u ? word << 4 : word) & 0xf0f0f0f0u);
+  }
+  return vec4(ivec4(digits << 24, digits << 16, digits << 8, digits) >> 24);
 }
 
 // One element: slow, for kernels that do not care.

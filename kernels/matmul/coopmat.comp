@@ -72,7 +72,7 @@ shared float patches[subgroups_m * subgroups_n * patch_size];
 #define CARRIED_COLUMN(l) (CARRIED(l) % (tile_n / 8u) * 8u)
 
 // Elements are carried as they are stored, so that nothing waits for them before it has to: eight floats, or the words
-// of eight weights and, if they have one, that with their scale.
+// of eight weights and, if they have one, that with their scale. The eight of a word of q4_0 are two fours, 16 of k apart.
 struct Eight {
   uvec4 low, high;
 };
@@ -101,7 +101,7 @@ struct Eight {
 FLOATS(a)
 FLOATS(b)
 
-// Elements k to k + 7 of a row of W that is not f32; k is a multiple of 8.
+// Elements k to k + 7 of a row of W that is not f32, or of q4_0 word k / 8; k is a multiple of 8.
 Eight weights(uint row, uint k) {
   Eight e = Eight(uvec4(0u), uvec4(0u));
   uint at = row * weight_row_words();
@@ -147,16 +147,15 @@ Eight columns(uint row, uint at) {
   return e;
 }
 
-// The four in the low half of what weights() gave for k, or in the high one.
-vec4 decoded(Eight e, uint k, bool high) {
+// The first four of what weights() gave for a row, or the other four.
+vec4 decoded(Eight e, uint row, bool high) {
   if (b_type == type_f32) return uintBitsToFloat(high ? e.high : e.low);
   if (!b_quantized) return weight_decode(e.low, high ? 1u : 0u);
-  float scale = half_bits_to_float(e.high.x >> k / 32u % 2u * 16u);
+  float scale = weight_scale_of(e.high.x, row);
   if (b_type == type_q8_0) return weight_decode(uvec4(high ? e.low.y : e.low.x), 0u) * scale;
-  uint word = high ? e.low.x >> 16 : e.low.x;
-  uint even = word & 0x0f0fu;
-  uint odd = word >> 4 & 0x0f0fu;
-  return fma(vec4(even & 0xffu, odd & 0xffu, even >> 8, odd >> 8), vec4(scale), vec4(-8.0 * scale));
+  uint word = high ? e.low.x >> 4 : e.low.x;
+  uvec4 nibbles = uvec4(word, word >> 8, word >> 16, word >> 24) & 15u;
+  return fma(vec4(nibbles), vec4(scale), vec4(-8.0 * scale));
 }
 
 void finish(uint row, uint column, uint copy, vec4 value) {
@@ -248,10 +247,11 @@ void main() {
       tile_a[into + 1u] = f16vec4(uintBitsToFloat(carried_a[l].high));                            \
     }                                                                                             \
     if (CARRIES(l, tile_n)) {                                                                     \
-      uint into = CARRIED_ROW(l) * pitch_k + CARRIED_K(l) / 4u;                                   \
+      uint into = CARRIED_ROW(l) * pitch_k + CARRIED_K(l) / (b_type == type_q4_0 ? 8u : 4u);      \
       if (b_layout != layout_nk) into = CARRIED_LINE(l) * pitch_n + CARRIED_COLUMN(l) / 4u;       \
-      tile_b[into] = f16vec4(decoded(carried_b[l], k, false));                                    \
-      tile_b[into + 1u] = f16vec4(decoded(carried_b[l], k, true));                                \
+      uint other = into + (b_type == type_q4_0 ? 4u : 1u);                                        \
+      tile_b[into] = f16vec4(decoded(carried_b[l], B_ROW(l), false));                             \
+      tile_b[other] = f16vec4(decoded(carried_b[l], B_ROW(l), true));                             \
     }                                                                                             \
   }
 

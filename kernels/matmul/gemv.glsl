@@ -1,7 +1,9 @@
 // The product of one to eight rows: C[m,n] = alpha * A[m,k] x B, where each element of B is read once, for
 // all of them. It is as fast as memory gives B.
 //
-// B is W[n,k]: all lanes run along k, for `columns` rows of W at once so that A is read once for these.
+// B is W[n,k]: all lanes run along k, for `columns` rows of W at once so that A is read once for these. Of quantized rows
+// a lane takes a word at a time, so that neighbours read neighbours of A: 16 bytes each, of which four lanes or more are
+// side by side.
 // B is [k,n]: `teams` teams of lanes share k, and the lanes of a team run along n.
 // Either way the lanes' sums meet in shared memory. BRONTES_SUBGROUP adds up those of a subgroup beforehand.
 #extension GL_EXT_control_flow_attributes : require
@@ -22,7 +24,7 @@ layout(constant_id = 1) const uint b_layout = 1;
 layout(constant_id = 2) const uint vectorized = 0;
 // Rows of A, at least m: 1 to 8.
 layout(constant_id = 3) const uint rows = 1;
-// Rows of W per workgroup, 1 to 8.
+// Rows of W per workgroup: 1, 2, 4 or 8.
 layout(constant_id = 4) const uint columns = 4;
 // Divides group_size.
 layout(constant_id = 5) const uint teams = 4;
@@ -32,7 +34,7 @@ const bool four = (vectorized & 2u) != 0u;
 // The last chunk of a row may reach past it. (No && here: glslang makes no constants of it.)
 const uint whole_chunks = b_type == type_f16 ? 5u : b_type == type_bf16 ? 5u : 1u;
 const bool ragged = (vectorized & whole_chunks) != whole_chunks;
-// The sums of a chunk of quantized weights are scaled, and not the weights: with more rows these are fewer.
+// The sums of a word of quantized weights are scaled, and not the weights: with more rows these are fewer.
 const bool hoisted = b_quantized ? rows <= 2u : false;
 
 const uint outputs = rows * columns;
@@ -74,8 +76,6 @@ void weight_rows(uint tile, uint copy) {
   vec4 x[8];
   vec4 whole[8];
   uvec4 words[8];
-  float scale[8];
-  float part[8 * 8];
   // Adds the products of x with elements 4s .. 4s + 3 of each column's chunk.
 #define ADD_COLUMNS                                                                     \
   [[unroll]] for (uint c = 0u; c < 8u; ++c) {                                           \
@@ -83,86 +83,141 @@ void weight_rows(uint tile, uint copy) {
       vec4 w;                                                                           \
       if (b_type == type_f32)                                                           \
         w = whole[c];                                                                   \
-      else if (b_quantized)                                                             \
-        w = weight_digits(words[c], s);                                                 \
       else                                                                              \
         w = weight_decode(words[c], s);                                                 \
-      if (b_quantized && !hoisted) w *= scale[c];                                       \
       [[unroll]] for (uint r = 0u; r < 8u; ++r) {                                       \
         if (r < rows) {                                                                 \
-          [[unroll]] for (uint i = 0u; i < 4u; ++i) {                                   \
-            if (hoisted)                                                                \
-              part[r * 8u + c] += x[r][i] * w[i];                                       \
-            else                                                                        \
-              sum[r * 8u + c] += x[r][i] * w[i];                                        \
-          }                                                                             \
+          [[unroll]] for (uint i = 0u; i < 4u; ++i) sum[r * 8u + c] += x[r][i] * w[i];  \
         }                                                                               \
       }                                                                                 \
     }                                                                                   \
   }
 
-  uint k = begin + weight_chunk * lane;
-  for (; k + weight_chunk <= end; k += weight_chunk * group_size) {
-    [[unroll]] for (uint c = 0u; c < 8u; ++c) {
-      if (c < columns) {
-        if (b_type != type_f32) {
-          words[c] = weight_words(w_row[c], k);
-          if (b_quantized) scale[c] = weight_digit * weight_scale(w_row[c], k);
-        } else if (aligned) {
-          whole[c] = load4(b, w_at[c] + k / 4u);
-        } else {
-          whole[c] = FOUR(b, w_at[c] + k);
-        }
-      }
-    }
-    uint at = k;
-    if (hoisted) {
-      [[unroll]] for (uint i = 0u; i < 64u; ++i) part[i] = 0.0;
-    }
-    for (uint s = 0u; s < weight_chunk / 4u; ++s) {
-      [[unroll]] for (uint r = 0u; r < 8u; ++r) {
-        if (r < rows) {
-          if (aligned)
-            x[r] = load4(a, a_row[r] / 4u + at / 4u);
-          else
-            x[r] = FOUR(a, a_row[r] + at);
-        }
-      }
-      ADD_COLUMNS
-      at += 4u;
-    }
-    if (hoisted) {
-      [[unroll]] for (uint r = 0u; r < 8u; ++r) {
-        [[unroll]] for (uint c = 0u; c < 8u; ++c) {
-          if (r < rows && c < columns) sum[r * 8u + c] += scale[c] * part[r * 8u + c];
-        }
-      }
-    }
+  // Words of quantized weights, and those with their scales: number u of each column is component u.
+  uvec4 packed[8];
+  uvec4 scales[4];
+  float scale[8];
+  float part[8 * 8];
+  // Adds the products of `count` words of each column, group_size words apart. Drivers unroll its loops.
+#define ADD_WORDS(count)                                                                      \
+  [[unroll]] for (uint u = 0u; u < 4u; ++u) {                                                 \
+    if (u < count) {                                                                          \
+      uint own = word + u * group_size;                                                       \
+      [[unroll]] for (uint c = 0u; c < 8u; ++c) {                                             \
+        if (c < columns) packed[c][u] = loadw1(b, w_at[c] + own);                             \
+      }                                                                                       \
+      [[unroll]] for (uint c = 0u; c < 4u; ++c) {                                             \
+        if (c * 2u < columns) scales[c][u] = loadw1(b, scales_at + own / block_words * 4u + c); \
+      }                                                                                       \
+    }                                                                                         \
+  }                                                                                           \
+  for (uint u = 0u; u < count; ++u) {                                                         \
+    [[unroll]] for (uint c = 0u; c < 4u; ++c) {                                               \
+      if (c * 2u < columns) {                                                                 \
+        vec2 pair = weight_halves(scales[c][u] >> scales_shift);                              \
+        scale[c * 2u] = weight_digit * pair.x;                                                \
+        scale[c * 2u + 1u] = weight_digit * pair.y;                                           \
+      }                                                                                       \
+    }                                                                                         \
+    [[unroll]] for (uint i = 0u; i < 64u; ++i) part[i] = 0.0;                                 \
+    uint at = word + u * group_size;                                                          \
+    if (b_type == type_q4_0) at = at / 4u * 8u + at % 4u;                                     \
+    for (uint h = 0u; h < word_elements / 4u; ++h) {                                          \
+      [[unroll]] for (uint r = 0u; r < 8u; ++r) {                                             \
+        if (r < rows) x[r] = load4(a, a_row[r] / 4u + at + h * 4u);                           \
+      }                                                                                       \
+      [[unroll]] for (uint c = 0u; c < 8u; ++c) {                                             \
+        if (c < columns) {                                                                    \
+          vec4 w = weight_digits(packed[c][u], h);                                            \
+          if (!hoisted) w *= scale[c];                                                        \
+          [[unroll]] for (uint r = 0u; r < 8u; ++r) {                                         \
+            if (r < rows) {                                                                   \
+              [[unroll]] for (uint i = 0u; i < 4u; ++i) {                                     \
+                if (hoisted)                                                                  \
+                  part[r * 8u + c] += x[r][i] * w[i];                                         \
+                else                                                                          \
+                  sum[r * 8u + c] += x[r][i] * w[i];                                          \
+              }                                                                               \
+            }                                                                                 \
+          }                                                                                   \
+        }                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
+    if (hoisted) {                                                                            \
+      [[unroll]] for (uint r = 0u; r < 8u; ++r) {                                             \
+        [[unroll]] for (uint c = 0u; c < 8u; ++c) {                                           \
+          if (r < rows && c < columns) sum[r * 8u + c] += scale[c] * part[r * 8u + c];        \
+        }                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
   }
-  // What is left of a chunk falls to one lane. Zero past the end, on both sides: an infinity there times
-  // zero would be NaN.
-  if (ragged) {
-    if (k < end) {
-      uint at = k;
-      bvec4 inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
+
+  if (b_quantized) {
+    const uint word_elements = b_type == type_q4_0 ? 8u : 4u;
+    const uint block_words = 32u / word_elements;
+    [[unroll]] for (uint c = 0u; c < 8u; ++c) w_at[c] = w_row[c] * weight_row_words();
+    uint scales_at = weight_scales_at(first, 0u) * 4u + first % 8u / 2u;
+    uint scales_shift = columns == 1u ? first % 2u * 16u : 0u;
+    uint last = end / word_elements;
+    uint word = begin / word_elements + lane;
+    for (; word + 3u * group_size < last; word += 4u * group_size) {
+      ADD_WORDS(4u)
+    }
+    for (; word < last; word += group_size) {
+      ADD_WORDS(1u)
+    }
+  } else {
+    uint k = begin + weight_chunk * lane;
+    for (; k + weight_chunk <= end; k += weight_chunk * group_size) {
       [[unroll]] for (uint c = 0u; c < 8u; ++c) {
         if (c < columns) {
           if (b_type != type_f32)
             words[c] = weight_words(w_row[c], k);
+          else if (aligned)
+            whole[c] = load4(b, w_at[c] + k / 4u);
           else
-            whole[c] = mix(vec4(0.0), loadu4(b, w_at[c] + k, w_at[c] + end), inside);
+            whole[c] = FOUR(b, w_at[c] + k);
         }
       }
+      uint at = k;
       for (uint s = 0u; s < weight_chunk / 4u; ++s) {
         [[unroll]] for (uint r = 0u; r < 8u; ++r) {
           if (r < rows) {
-            uint row_end = a_row[r] + end;
-            x[r] = mix(vec4(0.0), loadu4(a, min(a_row[r] + at, row_end - 1u), row_end), inside);
+            if (aligned)
+              x[r] = load4(a, a_row[r] / 4u + at / 4u);
+            else
+              x[r] = FOUR(a, a_row[r] + at);
           }
         }
         ADD_COLUMNS
         at += 4u;
-        inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
+      }
+    }
+    // What is left of a chunk falls to one lane. Zero past the end, on both sides: an infinity there times
+    // zero would be NaN.
+    if (ragged) {
+      if (k < end) {
+        uint at = k;
+        bvec4 inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
+        [[unroll]] for (uint c = 0u; c < 8u; ++c) {
+          if (c < columns) {
+            if (b_type != type_f32)
+              words[c] = weight_words(w_row[c], k);
+            else
+              whole[c] = mix(vec4(0.0), loadu4(b, w_at[c] + k, w_at[c] + end), inside);
+          }
+        }
+        for (uint s = 0u; s < weight_chunk / 4u; ++s) {
+          [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+            if (r < rows) {
+              uint row_end = a_row[r] + end;
+              x[r] = mix(vec4(0.0), loadu4(a, min(a_row[r] + at, row_end - 1u), row_end), inside);
+            }
+          }
+          ADD_COLUMNS
+          at += 4u;
+          inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
+        }
       }
     }
   }

@@ -16,7 +16,7 @@
 layout(local_size_x = 64, local_size_x_id = 0) in;
 // plan::matmul_vectorized: bit 0 if k % 4 == 0, bit 2 if k % 8 == 0.
 layout(constant_id = 1) const uint vectorized = 0;
-// The tile: up to 8 rows of A by up to 16 rows of W, and no more of W than twice the lanes of a subgroup.
+// The tile: up to 8 rows of A by 1, 2, 4, 8 or 16 rows of W, and no more of W than twice the lanes of a subgroup.
 layout(constant_id = 2) const uint rows = 1;
 layout(constant_id = 3) const uint columns = 8;
 // Tiles per workgroup: one for each subgroup.
@@ -64,6 +64,11 @@ void compute(uint tile) {
   vec4 whole[16];
   uvec4 words[16];
   float scale[16];
+  uint scales_at[2];
+  if (b_quantized) {
+    scales_at[0] = weight_scales_at(first_column, 0u);
+    scales_at[1] = weight_scales_at(min(first_column + 8u, params.n_count - 1u), 0u);
+  }
   uint end = params.k_begin + params.k_count;
   uint last_chunk = (end + weight_chunk - 1u) / weight_chunk;
   for (uint chunk = params.k_begin / weight_chunk + gl_SubgroupInvocationID; chunk < last_chunk; chunk += subgroup_lanes) {
@@ -75,33 +80,74 @@ void compute(uint tile) {
           whole[c] = mix(vec4(0.0), loadu4(b, w_at[c] + at, w_at[c] + end), inside);
         } else if (b_type == type_f32) {
           whole[c] = load4(b, w_at[c] + chunk);
-        } else {
+        } else if (!b_quantized) {
           words[c] = loadw4(b, w_at[c] + chunk);
-          if (b_quantized) scale[c] = weight_scale(w_row[c], at);
         }
       }
     }
-    for (uint s = 0u; s < weight_chunk / 4u; ++s) {
-      // Zero past the end: whatever is there, a NaN say, must not meet the zeros that pad a row of W.
-      [[unroll]] for (uint r = 0u; r < 8u; ++r) {
-        if (r < rows) {
-          if (ragged)
-            x[r] = mix(vec4(0.0), loadu4(a, a_row[r] + min(at, end - 1u), a_row[r] + end), inside);
-          else
-            x[r] = load4(a, a_row[r] + at / 4u);
+    if (b_quantized) {
+      // All of A that the chunk needs, and then one column after the other is unpacked, added up and scaled: few sums at
+      // a time, and one product for each chunk in place of one for each weight.
+      vec4 left[8 * 8];
+      [[unroll]] for (uint s = 0u; s < 8u; ++s) {
+        [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+          if (r < rows && s < weight_chunk / 4u) left[r * 8u + s] = load4(a, a_row[r] + at / 4u + s);
+        }
+      }
+      // Eight rows of W have their scales side by side.
+      [[unroll]] for (uint g = 0u; g < 2u; ++g) {
+        if (g * 8u < columns) {
+          uvec4 eight = loadw4(b, scales_at[g] + at / 32u);
+          if (columns <= 4u && (first_column & 4u) != 0u) eight.xy = eight.zw;
+          if (columns <= 2u && (first_column & 2u) != 0u) eight.x = eight.y;
+          if (columns == 1u && (first_column & 1u) != 0u) eight.x >>= 16;
+          [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+            vec2 pair = weight_halves(eight[i]);
+            scale[g * 8u + 2u * i] = pair.x;
+            scale[g * 8u + 2u * i + 1u] = pair.y;
+          }
         }
       }
       [[unroll]] for (uint c = 0u; c < 16u; ++c) {
         if (c < columns) {
-          vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);
-          if (b_quantized) w *= scale[c];
+          uvec4 quants = loadw4(b, w_at[c] + chunk);
+          float part[8];
+          [[unroll]] for (uint r = 0u; r < 8u; ++r) part[r] = 0.0;
+          [[unroll]] for (uint s = 0u; s < 8u; ++s) {
+            if (s < weight_chunk / 4u) {
+              vec4 w = weight_decode(quants, s % (weight_chunk / 4u));
+              [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+                if (r < rows) part[r] += dot(left[r * 8u + s], w);
+              }
+            }
+          }
           [[unroll]] for (uint r = 0u; r < 8u; ++r) {
-            if (r < rows) sum[r * 16u + c] += dot(x[r], w);
+            if (r < rows) sum[r * 16u + c] += scale[c] * part[r];
           }
         }
       }
-      at += 4u;
-      if (ragged) inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
+    } else {
+      for (uint s = 0u; s < weight_chunk / 4u; ++s) {
+        // Zero past the end: whatever is there, a NaN say, must not meet the zeros that pad a row of W.
+        [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+          if (r < rows) {
+            if (ragged)
+              x[r] = mix(vec4(0.0), loadu4(a, a_row[r] + min(at, end - 1u), a_row[r] + end), inside);
+            else
+              x[r] = load4(a, a_row[r] + at / 4u);
+          }
+        }
+        [[unroll]] for (uint c = 0u; c < 16u; ++c) {
+          if (c < columns) {
+            vec4 w = b_type == type_f32 ? whole[c] : weight_decode(words[c], s);
+            [[unroll]] for (uint r = 0u; r < 8u; ++r) {
+              if (r < rows) sum[r * 16u + c] += dot(x[r], w);
+            }
+          }
+        }
+        at += 4u;
+        if (ragged) inside = lessThan(at + uvec4(0u, 1u, 2u, 3u), uvec4(end));
+      }
     }
   }
 

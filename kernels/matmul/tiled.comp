@@ -52,11 +52,11 @@ const bool vector_n = (vectorized & 2u) != 0u;
 vec4 weight_four(uint row, uint at, uint k, uint ahead) {
   if (b_type == type_q4_0) {
     // (q - 8) * scale, all of whose parts are exact; nibbles by bytes.
-    uint word = loadw1(b, at + k / 8u) >> ahead * 4u;
-    uint even = word & 0x0f0fu;
-    uint odd = word >> 4 & 0x0f0fu;
+    uint four = (k + ahead) / 4u;
+    uint word = loadw1(b, at + k / 32u * 4u + four % 4u) >> (four & 4u);
+    uvec4 nibbles = uvec4(word, word >> 8, word >> 16, word >> 24) & 15u;
     float scale = weight_scale(row, k);
-    return fma(vec4(even & 0xffu, odd & 0xffu, even >> 8, odd >> 8), vec4(scale), vec4(-8.0 * scale));
+    return fma(vec4(nibbles), vec4(scale), vec4(-8.0 * scale));
   }
   if (b_type == type_q8_0) return weight_decode(uvec4(loadw1(b, at + k / 4u)), 0u) * weight_scale(row, k);
   if (vector_k) {

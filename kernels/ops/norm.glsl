@@ -79,7 +79,7 @@ void hold(Line line) {
 #define PUT(i)                                                                     \
   if (i < held) {                                                                  \
     uint to = line.at + i * stride;                                                \
-    if (i < line.steps) put4(line, to, result4(line, to, rms != 0u ? x[i] : x[i] - norm.shift, norm.factor)); \
+    BRONTES_PUT_HELD(line, i, result4(line, to, rms != 0u ? x[i] : x[i] - norm.shift, norm.factor)) \
   }
   BRONTES_FOR_HELD(LOAD)
   if (rms == 0u) norm.center = line_sum(sum) / float(params.n);

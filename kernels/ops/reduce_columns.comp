@@ -1,6 +1,9 @@
-// Reduces x[outer, n, inner] along n, in `parts` that take turns: part p has the rows p, p + parts and so on, which gives
-// out[outer, parts, inner]. Together the parts are a matrix of rows parts * inner wide, and lanes run along these, so that
-// neighbours read neighbours however small inner is.
+// Reduces x[outer, n, inner] along n, in `parts`, which gives out[outer, parts, inner]. They are one of these:
+//
+//   in turns  part p has the rows p, p + parts and so on. Together the parts are a matrix of rows parts * inner wide, and
+//             lanes run along these, so that neighbours read neighbours however small inner is.
+//   stacked   a part has neighbouring rows. The steps from row to row are as small as they can be, which is easier on
+//             caches: large powers of two meet in the same sets.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -12,12 +15,13 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 0) const uint group_size = 64;
 // Columns of an invocation: 4 if rows and matrices consist of whole vec4s, else 1.
 layout(constant_id = 4) const uint columns = 1;
+layout(constant_id = 5) const uint stacked = 0;  // only where inner consists of whole `columns`
 
 layout(push_constant, std430) uniform ReduceColumnsParams {
   uint slab;   // n * inner
   uint inner;
   uint width;  // parts * inner
-  uint full;   // elements of the rows that are whole
+  uint full;   // elements of the rows that are whole; stacked: of a part
   uint units;  // outer * width / columns
   float divisor;
   EpilogueParams epilogue;
@@ -58,6 +62,14 @@ void main() {
   uint base = matrix * params.slab;
   uint at = (base + column) / columns;
   uint end = (base + params.full) / columns;
+  uint tail = params.slab - params.full;
+  if (stacked != 0u) {
+    uint first = column / params.inner * params.full;
+    at = (base + first + column % params.inner) / columns;
+    end = (base + min(first + params.full, params.slab)) / columns;
+    step = params.inner / columns;
+    tail = 0u;
+  }
   while (at + 7u * step < end) {
     total = combined(total, combined(FOUR(0u), FOUR(4u)));
     at += 8u * step;
@@ -67,7 +79,6 @@ void main() {
     at += step;
   }
   // A last row that is shorter than the others.
-  uint tail = params.slab - params.full;
   if (column < tail) {
     vec4 last = value(at, shift);
     rest = combined(rest, columns == 4u ? within(last, column, 0u, tail) : last);

@@ -64,7 +64,7 @@ void hold(Line line) {
 #define PUT(i)                                                                     \
   if (i < held) {                                                                  \
     precise vec4 y = logarithm != 0u ? x[i] - end : x[i] * end;                    \
-    if (i < line.steps) put4(line, line.at + i * stride, y);                       \
+    BRONTES_PUT_HELD(line, i, y)                                                   \
   }
   BRONTES_FOR_HELD(LOAD)
   reference = line_max(reference);

@@ -35,13 +35,19 @@ void QueueLock::unlock() noexcept {
   context_.reset();
 }
 
+struct QueueLockAccess {
+  static void hold(QueueLock& lock, std::shared_ptr<vk::Context> context) noexcept {
+    lock.context_ = std::move(context);
+  }
+};
+
 QueueLock lock_queue(const Device& device) {
   QueueLock lock;
   std::shared_ptr<vk::Context> context = DeviceAccess::context(device);
   // A thread of the parent may have held it when the process forked.
   if (!context || context->abandoned() || context->queue().mine()) return lock;
   context->queue().lock();
-  lock.context_ = std::move(context);
+  QueueLockAccess::hold(lock, std::move(context));
   return lock;
 }
 

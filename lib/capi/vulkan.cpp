@@ -12,7 +12,7 @@ using namespace brontes;
 using namespace brontes::capi;
 
 BRONTES_FULL(brontes_vulkan_device, memory_user_data);
-BRONTES_FULL(brontes_vulkan_features, cooperative_matrix);
+BRONTES_FULL(brontes_vulkan_features, compute_full_subgroups);
 
 struct brontes_queue_lock : Handle<Kind::queue_lock> {
   explicit brontes_queue_lock(decltype(vulkan::lock_queue(std::declval<const Device&>())) held) noexcept
@@ -52,6 +52,8 @@ Error write_features(const char* call, const vulkan::DeviceFeatures& from, bront
   features.vulkan12 = from.vulkan12;
   features.vulkan10 = from.vulkan10;
   features.cooperative_matrix = from.cooperative_matrix.cooperativeMatrix;
+  features.subgroup_size_control = from.subgroup_size.subgroupSizeControl;
+  features.compute_full_subgroups = from.subgroup_size.computeFullSubgroups;
   return BRONTES_RESULT(call, brontes_vulkan_features, features, to);
 }
 
@@ -83,6 +85,8 @@ brontes_status brontes_vulkan_merge_features(const brontes_vulkan_features* want
     features.vulkan10 = given.vulkan10;
     features.vulkan12 = given.vulkan12;
     features.cooperative_matrix.cooperativeMatrix = given.cooperative_matrix;
+    features.subgroup_size.subgroupSizeControl = given.subgroup_size_control;
+    features.subgroup_size.computeFullSubgroups = given.compute_full_subgroups;
     return vulkan::merge(features, *chain);
   });
 }

@@ -1,9 +1,11 @@
 #include "engine/measurements.hpp"
 
 #include "files/keyed_file.hpp"
+#include "util/hash.hpp"
 #include "vk/loader.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace brontes::engine {
@@ -14,6 +16,46 @@ bool any(const SimulatedLimits& limits) {
          limits.max_storage_range != 0 || limits.max_loop_iterations != 0 || limits.subgroup_size != 0 ||
          limits.no_subgroup_operations || limits.no_subgroup_size_control || limits.no_float_controls ||
          limits.staged_memory || limits.uncached_memory || limits.vendor_id != 0;
+}
+
+// Choices from files that were right, by device and access: what one Device has seen counts for all of the process.
+// Only ever added to and without a lock, so that a child of fork() finds it whole.
+struct Right {
+  std::uint64_t key;
+  const Right* next;
+};
+std::atomic<const Right*> all_right{nullptr};
+
+bool is_right(std::uint64_t key) noexcept {
+  const Right* right = all_right.load(std::memory_order_acquire);
+  while (right != nullptr && right->key != key) right = right->next;
+  return right != nullptr;
+}
+
+void remember_right(std::uint64_t key) noexcept {
+  if (is_right(key)) return;
+  // Without memory for it the next Device checks again.
+  auto* right = new (std::nothrow) Right{key, all_right.load(std::memory_order_relaxed)};
+  if (right == nullptr) return;
+  while (!all_right.compare_exchange_weak(right->next, right, std::memory_order_acq_rel)) {
+  }
+}
+
+std::uint64_t key_of(const files::FileIdentity& identity, const plan::Access& access, const plan::TunedMatmul& tuned) {
+  util::Hash hash;
+  for (std::uint32_t word : {identity.vendor_id, identity.device_id, identity.driver_id, identity.driver_version}) {
+    hash.add(word);
+  }
+  for (const auto& uuid : {identity.pipeline_cache_uuid, identity.device_uuid, identity.driver_uuid}) {
+    for (std::uint8_t byte : uuid) hash.add(byte);
+  }
+  for (auto mode : {access.general, access.panels}) hash.add(static_cast<std::uint64_t>(mode));
+  hash.add(static_cast<std::uint64_t>(tuned.choice.kernel));
+  hash.add(tuned.choice.variant);
+  hash.add(static_cast<std::uint64_t>(tuned.layout));
+  hash.add(static_cast<std::uint64_t>(tuned.type));
+  hash.add(tuned.f16_inputs ? 1 : 0);
+  return util::finish(hash.value());
 }
 
 void count(const plan::Tuning& tuning, TuningStatus& status) {
@@ -118,13 +160,16 @@ void Measurements::use(plan::Tuning tuning) {
 bool Measurements::checked(Span<const plan::TunedMatmul* const> choices) const {
   if (choices.empty()) return true;
   const std::lock_guard lock(mutex_);
-  return std::all_of(choices.begin(), choices.end(),
-                     [&](const plan::TunedMatmul* t) { return checked_.count(choice_of(*t)) != 0; });
+  return std::all_of(choices.begin(), choices.end(), [&](const plan::TunedMatmul* t) {
+    return checked_.count(choice_of(*t)) != 0 ||
+           (!all_.empty() && is_right(key_of(identity_, all_.back()->access, *t)));
+  });
 }
 
 void Measurements::judge(const plan::TunedMatmul& choice, bool right) {
   const std::lock_guard lock(mutex_);
   checked_.insert(choice_of(choice));
+  if (right && !all_.empty()) remember_right(key_of(identity_, all_.back()->access, choice));
   if (right || all_.empty()) return;
   plan::Tuning rest = *all_.back();
   std::erase_if(rest.matmuls, [&](const plan::TunedMatmul& t) { return choice_of(t) == choice_of(choice); });

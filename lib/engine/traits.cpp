@@ -32,6 +32,50 @@ plan::Vendor vendor_of(const vk::PhysicalDevice& device, std::uint32_t simulated
   }
 }
 
+// The number behind a word of the device's name, as in "Adreno (TM) 740", or 0.
+int number_after(const std::string& name, const char* word) {
+  const std::size_t at = name.find(word);
+  const std::size_t digit = at == std::string::npos ? at : name.find_first_of("0123456789", at);
+  return digit == std::string::npos ? 0 : std::atoi(name.c_str() + digit);
+}
+
+// By what a device reports: sizes of subgroups and matrices where these tell, its number or its name where they do not.
+// Drivers without matrices are older than the extension, or do not have it for this device.
+plan::Architecture architecture_of(const vk::PhysicalDevice& device, plan::Vendor vendor) {
+  using plan::Architecture;
+  const bool matrices = !device.matrices.empty();
+  const std::uint32_t id = device.info.device_id;
+  const std::string& name = device.info.name;
+  auto named = [&](const char* part) { return name.find(part) != std::string::npos; };
+  switch (vendor) {
+    case plan::Vendor::amd:
+      if (device.min_subgroup_size > 32) return Architecture::unknown;  // GCN, CDNA
+      // Navi 44 and 48; RADV adds the generation to the name.
+      if ((id >= 0x7550 && id < 0x75a0) || named("GFX12")) return Architecture::amd_rdna4;
+      return matrices ? Architecture::amd_rdna3 : Architecture::amd_rdna;
+    case plan::Vendor::intel:
+      if (device.min_subgroup_size == 16) return Architecture::intel_xe2;
+      return matrices || id >> 8 == 0x56 ? Architecture::intel_xe_hpg : Architecture::unknown;
+    case plan::Vendor::nvidia:
+      // TU102 is 0x1e02, and nothing older is above it.
+      return matrices || id >= 0x1e00 ? Architecture::nvidia_turing : Architecture::unknown;
+    case plan::Vendor::qualcomm:
+      return number_after(name, "Adreno") >= 700 ? Architecture::qualcomm_a7xx : Architecture::unknown;
+    case plan::Vendor::apple:
+    case plan::Vendor::arm:
+    case plan::Vendor::cpu:
+    case plan::Vendor::other: break;
+  }
+  return Architecture::unknown;
+}
+
+// Where unpackHalf2x16 keeps denormals: pipelines ask for it where the device offers that (vk/pipelines.cpp). lavapipe
+// and SwiftShader do it unasked, as the device tests see.
+bool keeps_half_denormals(const vk::PhysicalDevice& device) {
+  return device.half_denormals || device.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE ||
+         device.driver_id == VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
+}
+
 // The largest, in subgroups of the smallest size that the device has, which is what its matrices are made for: 32 lanes
 // on AMD, 8 and 16 on Intel, though both prefer larger subgroups elsewhere.
 plan::MatrixUnits matrices_of(const vk::PhysicalDevice& device) {
@@ -93,6 +137,8 @@ plan::Traits traits_of(const vk::PhysicalDevice& device, const SimulatedLimits& 
     traits.matrices = matrices_of(device);
   traits.cpu = device.info.type == DeviceType::cpu && simulate.vendor_id == 0;
   traits.vendor = vendor_of(device, simulate.vendor_id);
+  traits.architecture = architecture_of(device, traits.vendor);
+  traits.half_denormals = keeps_half_denormals(device) && !simulate.no_float_controls;
   // What the slower ones of a kind do at least.
   if (device.info.type == DeviceType::discrete_gpu) traits.speed = {1e11, 5e10};
   // lavapipe of Mesa 22 ends loops after about 65535 iterations; 25 does not.

@@ -38,11 +38,17 @@ BRONTES_SAME(rows);
 BRONTES_SAME(columns);
 BRONTES_SAME(teams);
 BRONTES_SAME(b_type);
+BRONTES_SAME(half_denormals);
 #undef BRONTES_SAME
 
+// Elements or scales of weights of this type are f16.
+bool has_halves(DType type) { return type == DType::f16 || type == DType::q8_0 || type == DType::q4_0; }
+
 // The kernel of a selection with its specialization constants.
-Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::uint32_t group) {
+Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, const Traits& traits, std::uint32_t group) {
   const auto b_layout = static_cast<std::uint32_t>(kernel_layout(layout));
+  // Only where it makes a difference, for the sake of fewer pipelines.
+  const std::uint32_t half_denormals = has_halves(type) && traits.half_denormals ? 1 : 0;
   switch (s.kernel) {
     case MatmulKernel::gemv: {
       namespace kernel = kernels::matmul_gemv;
@@ -54,6 +60,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::columns, s.gemv.columns);
       d.set(kernel::teams, s.gemv.teams);
       d.set(kernel::b_type, static_cast<std::uint32_t>(type));
+      d.set(kernel::half_denormals, half_denormals);
       return d;
     }
     case MatmulKernel::tiled: {
@@ -67,6 +74,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::micro_m, s.tiles.micro_m);
       d.set(kernel::micro_n, s.tiles.micro_n);
       d.set(kernel::b_type, static_cast<std::uint32_t>(type));
+      d.set(kernel::half_denormals, half_denormals);
       return d;
     }
     case MatmulKernel::subgroup: {
@@ -81,6 +89,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
         d.set(kernel::tiles, s.subgroup.tiles);
         d.set(kernel::subgroup_lanes, s.subgroup.lanes);
         d.set(kernel::b_type, static_cast<std::uint32_t>(type));
+        d.set(kernel::half_denormals, half_denormals);
         return d;
       }
       namespace kernel = kernels::matmul_subgroup_kn;
@@ -129,6 +138,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
       d.set(kernel::matrices_n, s.coopmat.matrices_n);
       d.set(kernel::subgroup_lanes, s.coopmat.lanes);
       d.set(kernel::b_type, static_cast<std::uint32_t>(type));
+      d.set(kernel::half_denormals, half_denormals);
       return d;
     }
     case MatmulKernel::naive:
@@ -140,6 +150,7 @@ Dispatch specialized(const MatmulSelection& s, Layout layout, DType type, std::u
   d.set(kernel::group_y, s.group_y);
   d.set(kernel::b_layout, b_layout);
   d.set(kernel::b_type, static_cast<std::uint32_t>(type));
+  d.set(kernel::half_denormals, half_denormals);
   return d;
 }
 
@@ -182,6 +193,7 @@ Error lower_pack(Lowering& to, std::uint32_t group, const Operand& operand, std:
   dispatch.set(kernel::vectorized, matmul_vectorized(params.k, count));
   dispatch.set(kernel::height, height);
   dispatch.set(kernel::b_type, static_cast<std::uint32_t>(operand.type));
+  dispatch.set(kernel::half_denormals, has_halves(operand.type) && to.traits.half_denormals ? 1 : 0);
   dispatch.set(kernel::batched, operand.matrices > 1 ? 1 : 0);
   dispatch.bind(kernel::b, operand.region);
   dispatch.bind(kernel::c, packed);
@@ -237,7 +249,7 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
   const bool sliced = selected->slices > 1;
   const std::uint64_t rows = op.batch.count * op.m;  // of C
   const Region partials = sliced ? to.arena.reserve(rows * part.count * selected->slices * sizeof(float)) : Region{};
-  Dispatch dispatch = specialized(*selected, op.layout, type, group);
+  Dispatch dispatch = specialized(*selected, op.layout, type, to.traits, group);
   Region a = to.region(inputs[0]);
   Region b = part.region;
   if (selected->subgroup.a_packed) {

@@ -18,8 +18,8 @@ struct TileSets {
 };
 constexpr TileSets tile_sets[] = {
     {16, 16, 16, {{2, 4, 4, 2}, {2, 2, 2, 2}, {1, 2, 2, 2}}, "AMD from RDNA3 on, NVIDIA from Turing on: 32 lanes"},
-    {8, 16, 16, {{4, 4, 2, 2}, {4, 2, 2, 2}, {2, 2, 2, 1}}, "Intel from Xe2 on: 16 lanes, 128 registers of 64 bytes"},
-    {8, 8, 16, {{4, 4, 2, 2}, {4, 4, 1, 2}, {4, 4, 1, 1}}, "Intel's Xe-HPG: 8 lanes, 128 registers of 32 bytes"},
+    {8, 16, 16, {{4, 8, 2, 1}, {4, 4, 2, 1}, {2, 2, 2, 1}}, "Intel from Xe2 on: 16 lanes, 128 registers of 64 bytes"},
+    {8, 8, 16, {{8, 4, 1, 2}, {4, 4, 1, 2}, {4, 4, 1, 1}}, "Intel's Xe-HPG: 8 lanes, 128 registers of 32 bytes"},
     {8, 8, 8, {{2, 4, 4, 2}, {2, 2, 2, 2}, {1, 2, 2, 1}}, "lavapipe of Mesa 26: 8 lanes"},
     {0, 0, 0, {{2, 2, 2, 2}, {2, 2, 2, 1}, {2, 2, 1, 1}}, "nothing is known of it"},
 };
@@ -35,26 +35,33 @@ const TileSets& tile_sets_of(const MatrixUnits& units) {
 // kernel, or by measurements.
 struct Allowed {
   Vendor vendor;
-  std::uint32_t matrix_n;  // 0 for any
-  const char* refusal;     // null: allowed
+  Architecture architecture;  // `unknown` speaks for all that have no row of their own
+  const char* refusal;        // null: allowed
   const char* source;
 };
 constexpr Allowed allowed[] = {
-    {Vendor::nvidia, 0, nullptr, "ExecuTorch pull request 22899: q4 weights 4.1 to 6.2 times as fast on an RTX 5090"},
-    {Vendor::amd, 0, nullptr, "RDNA3 and later: one v_wmma for 16x16x16; nothing published by others, none refuses it"},
-    {Vendor::intel, 16, "no tiles are known that its compiler does not spill",
-     "ANV 26.2.6 for Lunar Lake: 316 spills with eight matrices of sums; those above have not been compiled. Worth "
-     "another look: llama.cpp pull request 14001 has 3.3 times as fast on a B580, 2.8 on a 268V"},
-    {Vendor::intel, 8, "on this architecture they are no faster", "llama.cpp pull request 14001: 1.0 on an A770"},
-    {Vendor::cpu, 0, "a CPU driver only emulates them", "lavapipe of Mesa 26"},
-    {Vendor::other, 0, "nothing is known of this vendor's", ""},
+    {Vendor::other, Architecture::unknown, "nothing is known of this vendor's", ""},
+    {Vendor::nvidia, Architecture::nvidia_turing, nullptr,
+     "ExecuTorch pull request 22899: q4 weights 4.1 to 6.2 times as fast on an RTX 5090"},
+    {Vendor::amd, Architecture::amd_rdna3, nullptr,
+     "one v_wmma for 16x16x16; nothing published by others, none refuses it"},
+    {Vendor::amd, Architecture::amd_rdna4, nullptr, "as amd_rdna3"},
+    {Vendor::intel, Architecture::intel_xe2, nullptr,
+     "llama.cpp pull request 14001: 3.3 times as fast on a B580, 2.8 on a 268V. ANV 26.2.6 for Lunar Lake does not "
+     "spill the "
+     "tiles above, with two matrices of sums; four spill a little with an epilogue, eight spilled 316 times"},
+    {Vendor::intel, Architecture::intel_xe_hpg, "on this architecture they are no faster",
+     "llama.cpp pull request 14001: 1.0 on an A770"},
+    {Vendor::cpu, Architecture::unknown, "a CPU driver only emulates them", "lavapipe of Mesa 26"},
 };
 
 const Allowed& allowed_of(const Traits& traits) {
+  const Allowed* found = &allowed[0];
   for (const Allowed& row : allowed) {
-    if (row.vendor == traits.vendor && (row.matrix_n == 0 || row.matrix_n == traits.matrices.n)) return row;
+    if (row.vendor != traits.vendor) continue;
+    if (row.architecture == Architecture::unknown || row.architecture == traits.architecture) found = &row;
   }
-  return allowed[std::size(allowed) - 1];
+  return *found;
 }
 
 bool built() { return kernels::get(kernels::Id::matmul_coopmat).has(kernels::AccessMode::storage); }

@@ -1,7 +1,7 @@
 #include "ops/matmul.hpp"
 
 #include "ops/matmul_coopmat.hpp"
-#include "ops/matmul_sums.hpp"
+#include "ops/matmul_tiles.hpp"
 #include "ops/matmul_tuning.hpp"
 #include "plan/plan.hpp"  // fold(), fill_groups()
 
@@ -55,7 +55,7 @@ constexpr std::uint64_t enough_gemv_groups = 256;
 
 // Whether an invocation has the registers for them.
 bool holds(const MatmulTiledShape& tiles, const Traits& traits) {
-  return tiles.micro_m * tiles.micro_n <= matmul_sums_of(traits).tiled;
+  return tiles.micro_m * tiles.micro_n <= matmul_tiles_of(traits).tiled;
 }
 
 bool fits(const MatmulTiledShape& tiles, const Traits& traits) {
@@ -183,7 +183,7 @@ Result<MatmulSelection> gemv(const MatmulProblem& p, const Traits& traits, const
   MatmulGemvShape& g = s.gemv;
   g.subgroups = layout == MatmulLayout::nk && traits.subgroup_operations && traits.subgroup_size >= 4;
   g.rows = std::bit_ceil(static_cast<std::uint32_t>(p.m));
-  const std::uint32_t most_sums = p.type == DType::f32 ? 32 : matmul_sums_of(traits).packed_gemv;
+  const std::uint32_t most_sums = p.type == DType::f32 ? 32 : matmul_tiles_of(traits).packed_gemv;
   g.columns = std::min(4u, most_sums / g.rows);
   g.chunk = chunk_elements(p.type);
   // A team has 16 lanes, whose loads are whole cache lines; along k there should be work for all lanes.
@@ -221,9 +221,9 @@ Result<MatmulSelection> tiled(const MatmulProblem& p, const Traits& traits, cons
   }
   // What a CPU driver lacks in registers it has in its first-level cache, and who asks for it may wait.
   if (!traits.cpu && !holds(*tiles, traits)) {
-    return Error(Errc::unsupported,
-                 "matmul: tiles of " + std::to_string(tiles->tile_m) + "x" + std::to_string(tiles->tile_n) +
-                     " take more registers than this vendor's devices have: " + matmul_sums_of(traits).source);
+    return Error(Errc::unsupported, "matmul: tiles of " + std::to_string(tiles->tile_m) + "x" +
+                                        std::to_string(tiles->tile_n) +
+                                        " take more registers than this device has: " + matmul_tiles_of(traits).source);
   }
   MatmulSelection s;
   s.kernel = MatmulKernel::tiled;

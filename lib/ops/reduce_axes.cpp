@@ -267,7 +267,11 @@ Error emit_columns(Lowering& to, std::uint32_t group, const Pass& pass) {
   params.slab = static_cast<std::uint32_t>(pass.block.n * pass.block.inner);
   params.inner = static_cast<std::uint32_t>(pass.block.inner);
   params.width = static_cast<std::uint32_t>(width);
-  params.full = static_cast<std::uint32_t>(pass.block.n / pass.parts * width);
+  // Where lanes fill whole cache lines of a row, parts of neighbouring rows are easier on a CPU's caches.
+  const bool stacked = to.traits.cpu && pass.parts > 1 && pass.block.inner % columns == 0 &&
+                       pass.block.inner >= std::uint64_t{columns} * to.traits.subgroup_size;
+  const std::uint64_t rows = stacked ? (pass.block.n + pass.parts - 1) / pass.parts : 0;
+  params.full = static_cast<std::uint32_t>(stacked ? rows * pass.block.inner : pass.block.n / pass.parts * width);
   params.units = static_cast<std::uint32_t>(pass.block.outer * width / columns);
   set_common(to, group, dispatch, pass, params, kernel::in0, kernel::in1, kernel::out0);
   dispatch.params(params);
@@ -276,6 +280,7 @@ Error emit_columns(Lowering& to, std::uint32_t group, const Pass& pass) {
   dispatch.set(kernel::map, static_cast<std::uint32_t>(pass.map));
   dispatch.set(kernel::finish, static_cast<std::uint32_t>(pass.finish));
   dispatch.set(kernel::columns, columns);
+  dispatch.set(kernel::stacked, stacked ? 1 : 0);
   return to.emit(dispatch, plan::ceil_div(params.units, group_size));
 }
 

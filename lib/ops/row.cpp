@@ -14,8 +14,8 @@ namespace kernel = kernels::softmax_subgroup;
   static_assert(kernels::other::group_size + 0u == kernel::group_size && kernels::other::team + 0u == kernel::team && \
                 kernels::other::columns + 0u == kernel::columns && kernels::other::aligned + 0u == kernel::aligned && \
                 kernels::other::held + 0u == kernel::held && kernels::other::stage + 0u == kernel::stage &&           \
-                kernels::other::in0 + 0u == kernel::in0 && kernels::other::out0 + 0u == kernel::out0 &&               \
-                kernels::other::partials + 0u == kernel::partials)
+                kernels::other::certain + 0u == kernel::certain && kernels::other::in0 + 0u == kernel::in0 &&         \
+                kernels::other::out0 + 0u == kernel::out0 && kernels::other::partials + 0u == kernel::partials)
 BRONTES_SAME(cumsum);
 BRONTES_SAME(norm);
 BRONTES_SAME(norm_subgroup);
@@ -163,6 +163,12 @@ RowShape row_shape(const Shape& shape, std::int64_t axis) noexcept {
   return row;
 }
 
+// Every team must have a line, and every lane its vec4s.
+std::uint32_t RowCut::certain(const RowKernel& row) const noexcept {
+  if (held == 0 || row.chunks || lines % (group_size / team) != 0) return 0;
+  return columns || 4 * std::uint64_t{team} * held <= slice ? held : held - 1;
+}
+
 std::uint64_t RowCut::groups() const noexcept { return ceil_div(lines * slices, group_size / team); }
 
 std::uint64_t RowCut::partial_bytes(const RowKernel& row) const noexcept {
@@ -214,6 +220,7 @@ Error lower_row(plan::Lowering& to, std::uint32_t group, const RowShape& shape, 
     dispatch.set(kernel::aligned, cut.aligned ? 1 : 0);
     dispatch.set(kernel::held, cut.held);
     dispatch.set(kernel::stage, static_cast<std::uint32_t>(stage));
+    dispatch.set(kernel::certain, cut.certain(row));
     if (cut.subgroups) dispatch.set(kernel::subgroup_lanes, cut.single ? cut.team : 0);
     kernels::RowParams params{};
     params.n = static_cast<std::uint32_t>(shape.n);

@@ -50,6 +50,8 @@ struct RowCut {
   std::uint64_t slices = 1;
 
   std::uint64_t groups() const noexcept;
+  /// Of the held vec4s, those that every lane of every team has.
+  std::uint32_t certain(const RowKernel& kernel) const noexcept;
   /// Memory for what stage_partial leaves.
   std::uint64_t partial_bytes(const RowKernel& kernel) const noexcept;
 };

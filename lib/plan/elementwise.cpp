@@ -122,6 +122,19 @@ bool is_transposition(const ElementwiseProgram& program, const record::Access& a
          access.strides[access.rank - 2] == 1;
 }
 
+// Blocks along a side of the square that a workgroup turns. CPU drivers do best with squares of many cache lines, as
+// long as every core has some.
+std::uint32_t transposed_side(const kernels::TransposeParams& params, std::uint64_t matrices, const Traits& traits) {
+  constexpr std::uint64_t enough_squares = 64;
+  std::uint32_t side = traits.cpu ? 32 : 8;
+  const auto squares = [&](std::uint32_t of) {
+    return matrices * ceil_div(params.rows, 4 * of) * ceil_div(params.columns, 4 * of);
+  };
+  while (side > 8 && squares(side) < enough_squares) side /= 2;
+  while (side * side > traits.max_group_invocations) side /= 2;
+  return side;
+}
+
 Error emit_transposition(Lowering& to, std::uint32_t group, const record::Access& access, const Region& from,
                          const Region& into, std::uint64_t count) {
   namespace turn = kernels::transpose;
@@ -132,11 +145,10 @@ Error emit_transposition(Lowering& to, std::uint32_t group, const record::Access
   params.offset = access.offset;
   params.row_stride = static_cast<std::uint32_t>(access.strides[access.rank - 1]);
   params.batch_stride = access.rank == 3 ? static_cast<std::uint32_t>(access.strides[0]) : 0;
-  std::uint32_t side = 8;
-  while (side * side > to.traits.max_group_invocations) side /= 2;
+  const std::uint64_t matrices = access.rank == 3 ? access.extents[0] : 1;
+  const std::uint32_t side = transposed_side(params, matrices, to.traits);
   params.squares_i = ceil_div(params.rows, block * side);
   params.squares_j = ceil_div(params.columns, block * side);
-  const std::uint64_t matrices = access.rank == 3 ? access.extents[0] : 1;
   const std::uint64_t groups = matrices * params.squares_i * params.squares_j;
   params.groups = static_cast<std::uint32_t>(groups);
   const bool whole_rows = (params.offset | params.row_stride | params.batch_stride | params.columns) % block == 0;
@@ -146,6 +158,7 @@ Error emit_transposition(Lowering& to, std::uint32_t group, const record::Access
   dispatch.bind(turn::out0, into);
   dispatch.set(turn::group_size, side * side);
   dispatch.set(turn::side, side);
+  dispatch.set(turn::lanes, std::min(side, 8u));  // two cache lines
   dispatch.set(turn::vec4_in, whole_rows ? 1 : 0);
   dispatch.set(turn::vec4_out, params.rows % block == 0 ? 1 : 0);
   dispatch.params(params);

@@ -52,6 +52,18 @@ struct Access {
 /// Who made the device; `cpu` is any driver that runs on one.
 enum class Vendor : std::uint8_t { other, amd, apple, arm, cpu, intel, nvidia, qualcomm };
 
+/// Generations of GPUs that tiles are chosen for, as far as it matters; `unknown` is also any older one.
+enum class Architecture : std::uint8_t {
+  unknown,
+  amd_rdna,   // 1 and 2: subgroups of 32, no matrix units
+  amd_rdna3,  // with matrix units
+  amd_rdna4,
+  intel_xe_hpg,   // Alchemist: subgroups of 8 to 32, matrix units
+  intel_xe2,      // Lunar Lake, Battlemage and later: subgroups of 16 and 32
+  nvidia_turing,  // and later: matrix units
+  qualcomm_a7xx,  // and later
+};
+
 /// What a subgroup multiplies at once, m x k by k x n of f16 with sums in f32 (VK_KHR_cooperative_matrix), and how many
 /// lanes it has for that. All 0 where the device has no matrix units.
 struct MatrixUnits {
@@ -81,7 +93,10 @@ struct Traits {
   /// are cheap.
   bool cpu = false;
   Vendor vendor = Vendor::other;
+  Architecture architecture = Architecture::unknown;
   MatrixUnits matrices;
+  /// Shaders get halves below the smallest normal one as what they are worth.
+  bool half_denormals = false;
   /// Loop iterations one invocation may make in all. Mesa 22's lavapipe silently ends loops at
   /// about 65535, so the planner keeps below it.
   std::uint64_t max_loop_iterations = ~std::uint64_t{0};

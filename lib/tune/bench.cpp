@@ -27,6 +27,14 @@ Result<plan::Plan> plan_of(const plan::Traits& traits, Shape a, Shape b, Record 
 }  // namespace
 
 Error Candidate::run(std::size_t times, double& seconds) {
+  if (timestamps) {
+    const auto timing = program->time(static_cast<std::uint32_t>(times));
+    if (!timing) return timing.error();
+    double nanoseconds = 0;
+    for (const std::vector<double>& marks : timing->runs) nanoseconds += marks.empty() ? 0 : marks.back();
+    seconds = std::max(nanoseconds * 1e-9 / static_cast<double>(times), 1e-9);
+    return {};
+  }
   const Stopwatch watch;
   for (std::size_t i = 0; i < times; ++i) {
     if (auto value = program->submit(); !value) return value.error();
@@ -111,7 +119,7 @@ Result<plan::Plan> Bench::row_sums(std::uint64_t rows, std::uint64_t columns, ke
 Result<Candidate> Bench::build(plan::Plan plan, MatmulForce choice) const {
   auto program = submit::Program::create(engine->context(), std::move(plan), resources, encode::Use::often);
   if (!program) return program.error();
-  return Candidate{choice, std::move(*program), {}};
+  return Candidate{choice, std::move(*program), {}, engine->context()->timestamp_bits() != 0};
 }
 
 }  // namespace brontes::tune

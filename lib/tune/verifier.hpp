@@ -32,7 +32,7 @@ class Verifier {
 };
 
 /// Plans, and runs what the plan goes by of measurements from a file on a small product first, each choice once per
-/// open device: one that is wrong is dropped with a warning, and the plan made without it.
+/// device and process: one that is wrong is dropped with a warning, and the plan made without it.
 Result<plan::Plan> make_checked_plan(const std::shared_ptr<engine::Engine>& engine, const record::Graph& graph,
                                      const plan::PlanOptions& options);
 

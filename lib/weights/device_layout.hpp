@@ -15,18 +15,18 @@ namespace brontes::weights {
 ///   f32          n = 1, rows packed as they come
 ///   f16, bf16    n = 2, in bits 16 (k % 2) and up
 ///   q8_0         n = 4, a signed byte in bits 8 (k % 4) and up, worth q * d
-///   q4_0         n = 8, a nibble in bits 4 (k % 8) and up, worth (q - 8) * d
+///   q4_0         n = 8, worth (q - 8) * d: word k % 16 / 4 of the four of a block of 32 has elements k % 16 in the low
+///                nibbles of its bytes, and those 16 further on in the high ones, as files have them
 /// Except for f32, every row starts at a multiple of 16 bytes, so vec4 loads of words stay in their row.
 ///
-/// Then, for q8_0 and q4_0, the scales d at byte scales_offset, a multiple of 256. That of block
-/// b = k / 32 of row r is an f16 in bits 16 (b % 2) and up of word r * scale_row_words + b / 2 from
-/// there: unpackHalf2x16 gives two.
+/// Then, for q8_0 and q4_0, the scales d at byte scales_offset, a multiple of 256: one f16 for each block of a row. Those of
+/// eight rows for the same block are 16 bytes, as many columns of a product need at a time, and those of the next block
+/// follow: the scale of block b = k / 32 of row r is number (r / 8 * blocks + b) * 8 + r % 8, where a row has `blocks`.
 ///
 /// Whatever lies between is zero.
 struct DeviceLayout {
-  std::uint64_t row_words = 0;        ///< from one row of elements to the next
-  std::uint64_t scales_offset = 0;    ///< in bytes; 0 for types without scales
-  std::uint64_t scale_row_words = 0;  ///< from one row of scales to the next
+  std::uint64_t row_words = 0;      ///< from one row of elements to the next
+  std::uint64_t scales_offset = 0;  ///< in bytes; 0 for types without scales
   /// A multiple of 16, or Shape::no_count when the size is beyond reason (2^60 bytes).
   std::uint64_t total_bytes = 0;
 
@@ -56,8 +56,7 @@ constexpr DeviceLayout device_layout(DType type, std::uint64_t rows, std::uint64
   if (block_elements(type) > 1) {
     const std::uint64_t blocks = columns / block_elements(type);
     layout.scales_offset = round_up(layout.total_bytes, 256);
-    layout.scale_row_words = blocks / 2 + blocks % 2;
-    layout.total_bytes = round_up(layout.scales_offset + rows * layout.scale_row_words * 4, 16);
+    layout.total_bytes = layout.scales_offset + (rows / 8 + (rows % 8 != 0 ? 1 : 0)) * blocks * 16;
   }
   return layout;
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Compiles the C headers alone as C11, C17 and C++17 with gcc and clang, then the C tests as C11, links them to the
-shared library and runs them on lavapipe.
+"""Installs the build into a staged prefix, compiles the C headers there alone as C11, C17 and C++17 with gcc and clang,
+then the C tests as C11, links them to the shared library as pkg-config says and runs them on lavapipe.
 
-Usage: check_compilers.py --library LIBBRONTES.SO --with-driver SCRIPT --include DIR... --source FILE...
+Usage: check_compilers.py --build DIR --with-driver SCRIPT --include DIR... --source FILE...
+
+The folders to include are those of the tests' own kernels.
 
 Exit status 77 where there is no C compiler but the build's own.
 """
@@ -10,37 +12,34 @@ Exit status 77 where there is no C compiler but the build's own.
 import argparse
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / "consumer"))
+from staging import Prefix, check_links, install, on_lavapipe, run  # noqa: E402
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 HEADERS = ["brontes/brontes.h", "brontes/brontes_vulkan.h"]
 STANDARDS = {"c11": "c", "c17": "c", "c++17": "c++"}
 
 
-def run(*command: str) -> None:
-    print("+", *command, flush=True)
-    subprocess.run(command, check=True)
-
-
-def check(compiler: str, arguments: argparse.Namespace, folder: pathlib.Path) -> int:
-    include = [f"-I{path}" for path in arguments.include]
+def check(compiler: str, arguments: argparse.Namespace, prefix: Prefix, folder: pathlib.Path) -> None:
+    include = [*prefix.pkg_config("--cflags", "brontes"), *(f"-I{path}" for path in arguments.include)]
     for header in HEADERS:
         alone = folder / "alone.c"
         alone.write_text(f"#include <{header}>\n#include <{header}>\n", encoding="utf-8")
         for standard, language in STANDARDS.items():
             run(compiler, "-x", language, f"-std={standard}", *WARNINGS, *include, "-fsyntax-only", str(alone))
-    library = pathlib.Path(arguments.library).resolve()
     program = folder / f"capi-tests-{compiler}"
-    run(compiler, "-std=c11", *WARNINGS, *include, *arguments.source, "-o", str(program), str(library),
-        f"-Wl,-rpath,{library.parent}", "-lm")
-    return subprocess.run([arguments.with_driver, "lavapipe", "--", str(program)], check=False).returncode
+    run(compiler, "-std=c11", *WARNINGS, *include, *arguments.source, "-o", str(program),
+        *prefix.pkg_config("--libs", "brontes"), "-lm")
+    check_links("shared", program)
+    on_lavapipe(arguments.with_driver, program, libdir=prefix.libdir)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
+    parser.add_argument("--build", required=True)
     parser.add_argument("--with-driver", required=True)
     parser.add_argument("--include", action="append", required=True)
     parser.add_argument("--source", nargs="+", required=True)
@@ -50,12 +49,10 @@ def main() -> int:
         print(f"found {compilers or 'none'} of gcc and clang")
         if not compilers:
             return 77
-    for compiler in compilers:
-        with tempfile.TemporaryDirectory(prefix="brontes-capi-") as folder:
-            status = check(compiler, arguments, pathlib.Path(folder))
-        if status != 0:
-            print(f"the C tests compiled by {compiler} ended with status {status}")
-            return status
+    with tempfile.TemporaryDirectory(prefix="brontes-capi-") as folder:
+        prefix = install(arguments.build, pathlib.Path(folder))
+        for compiler in compilers:
+            check(compiler, arguments, prefix, pathlib.Path(folder))
     return 0
 
 

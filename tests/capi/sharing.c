@@ -4,6 +4,8 @@
 
 #include "check.h"
 
+#include <stddef.h>
+
 static const float four[] = {1, 2, -3, 4};
 
 /* Vulkan as the embedding program has it. */
@@ -49,6 +51,45 @@ static brontes_batch* doubling(const brontes_buffer* buffer) {
   return batch;
 }
 
+static int names_extension(const brontes_vulkan_features* features, const char* name) {
+  for (size_t i = 0; i < features->extension_count; ++i) {
+    if (strcmp(features->extensions[i], name) == 0) return 1;
+  }
+  return 0;
+}
+
+/* What the driver offers of subgroup sizes is recommended, and merged where the chain has room for it. */
+static void subgroup_sizes(const brontes_vulkan_features* recommended) {
+  brontes_error error;
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT offered = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT};
+  VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &offered};
+  const PFN_vkGetPhysicalDeviceFeatures2 get = (PFN_vkGetPhysicalDeviceFeatures2)objects.get_instance_proc_addr(
+      objects.instance, "vkGetPhysicalDeviceFeatures2");
+  get(objects.physical_device, &all);
+  const int some = recommended->subgroup_size_control || recommended->compute_full_subgroups;
+  CHECK(!recommended->compute_full_subgroups || offered.computeFullSubgroups == VK_TRUE);
+  CHECK(!recommended->subgroup_size_control || offered.subgroupSizeControl == VK_TRUE);
+  CHECK(recommended->compute_full_subgroups || offered.computeFullSubgroups == VK_FALSE);
+  CHECK(some == names_extension(recommended, "VK_EXT_subgroup_size_control"));
+
+  brontes_vulkan_features wanted = {0};
+  wanted.struct_size = sizeof wanted;
+  wanted.subgroup_size_control = wanted.compute_full_subgroups = VK_TRUE;
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT mine = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT};
+  VkPhysicalDeviceFeatures2 chain = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  CHECK_OK(brontes_vulkan_merge_features(&wanted, &chain, &error));
+  chain.pNext = &mine;
+  CHECK_OK(brontes_vulkan_merge_features(&wanted, &chain, &error));
+  CHECK(mine.subgroupSizeControl == VK_TRUE && mine.computeFullSubgroups == VK_TRUE);
+  /* A program that was compiled before the members were there asks for neither. */
+  mine.subgroupSizeControl = mine.computeFullSubgroups = VK_FALSE;
+  wanted.struct_size = offsetof(brontes_vulkan_features, subgroup_size_control);
+  CHECK_OK(brontes_vulkan_merge_features(&wanted, &chain, &error));
+  CHECK(mine.subgroupSizeControl == VK_FALSE && mine.computeFullSubgroups == VK_FALSE);
+}
+
 static void features_as_data(void) {
   brontes_error error;
   brontes_vulkan_features required = {0};
@@ -60,6 +101,7 @@ static void features_as_data(void) {
                                                objects.physical_device, &recommended, &error));
   CHECK(recommended.vulkan12.timelineSemaphore == VK_TRUE);
   CHECK(recommended.extension_count <= BRONTES_VULKAN_MAX_EXTENSIONS);
+  subgroup_sizes(&recommended);
 
   VkPhysicalDeviceVulkan12Features mine12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   VkPhysicalDeviceFeatures2 mine = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};

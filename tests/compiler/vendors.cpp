@@ -118,6 +118,21 @@ TEST_CASE("kernels that count on the lanes of a subgroup are compiled for so man
   CHECK(count == 3);
 }
 
+TEST_CASE("gemv unpacks and multiplies 128 weights of q4_0 in 500 instructions on RDNA2", "[gpu-compilers]") {
+  if (target() != "amd-navi21") SKIP("for amd-navi21, whose assembly is read");
+  bool found = false;
+  for (const Case& c : cases()) {
+    if (c.name != "matmul/gemv/q4_0/1") continue;
+    found = true;
+    const auto figures = compiler().compile(brontes::kernels::get(c.kernel), c.constants);
+    REQUIRE(figures);
+    // A turn of the loop: four words of each of four rows of W, a multiply-add for each weight, and one for each word.
+    CHECK(figures->isa.hot_loop.fma >= 112);
+    CHECK(figures->isa.hot_loop.total <= 500);
+  }
+  CHECK(found);
+}
+
 TEST_CASE("matrix units do the work of the loop over k where there are any", "[gpu-compilers]") {
   namespace kernel = brontes::kernels::matmul_coopmat;
   const std::vector<std::string> with{"nvidia-ada", "amd-navi31", "amd-gfx1201", "intel-dg2", "intel-lnl"};

@@ -3,7 +3,9 @@
 #include "reference.hpp"
 #include "spy.hpp"
 
+#include <cstring>
 #include <limits>
+#include <random>
 
 namespace brontes::test {
 namespace {
@@ -66,6 +68,41 @@ Run execute(const Device& device, const BatchOptions& options) {
   return run;
 }
 
+// Ops of all kinds on matrices of 24 by 24, each on results of earlier ones: the same for the same seed. All results
+// can be read.
+std::vector<std::vector<float>> run_random(const Device& device, const BatchOptions& options, unsigned seed,
+                                           BatchStats& stats) {
+  std::mt19937 random(seed);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const Buffer state = Buffer::from(device, cases::random_values(24 * 24, -1, 1, seed), {24, 24}).value();
+  Batch batch(device, options);
+  std::vector<Tensor> made{batch.upload(cases::random_values(24 * 24, -1, 1, seed + 1), {24, 24}),
+                           batch.import_buffer(state)};
+  for (std::size_t i = 4 + below(12); i > 0; --i) {
+    const Tensor x = made[below(made.size())];
+    const Tensor y = made[below(made.size())];
+    switch (below(10)) {
+      case 0: made.push_back(batch.add(x, y)); break;
+      case 1: made.push_back(batch.gelu(batch.scale(x, 0.75f))); break;
+      case 2: made.push_back(batch.matmul(x, y)); break;
+      case 3: made.push_back(batch.tanh(batch.linear(x, y))); break;
+      case 4: made.push_back(batch.softmax(x)); break;
+      case 5: made.push_back(batch.mul(x, batch.sum(y))); break;
+      case 6: made.push_back(batch.transpose(x)); break;
+      case 7: made.push_back(batch.cumsum(x, 0)); break;
+      case 8: made.push_back(batch.sub(x, batch.slice(y, 0, {0, 1}))); break;
+      default: batch.store(batch.sigmoid(x), state); break;
+    }
+  }
+  for (std::size_t i = 2; i < made.size(); ++i) batch.keep(made[i]);
+  REQUIRE_OK(batch.execute());
+  stats = batch.stats();
+  std::vector<std::vector<float>> results;
+  for (std::size_t i = 2; i < made.size(); ++i) results.push_back(read(batch, made[i]));
+  results.push_back(state.read().value());
+  return results;
+}
+
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
@@ -93,6 +130,24 @@ TEST_CASE_METHOD(DeviceTest, "a budget of one and no budget give the same bits",
       CHECK(parts.stats.arena_bytes == whole.stats.arena_bytes);
     }
   }
+}
+
+TEST_CASE_METHOD(DeviceTest, "random batches give the same bits however they are split", "[budget]") {
+  std::size_t split = 0;
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    BatchStats whole, parts;
+    const auto expected = run_random(shared_device(), with_budget(unlimited), seed, whole);
+    for (const std::uint64_t budget : {1u, 300u, 5000u}) {
+      const auto got = run_random(shared_device(), with_budget(budget), seed, parts);
+      REQUIRE(got.size() == expected.size());
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        CHECK(std::memcmp(got[i].data(), expected[i].data(), got[i].size() * sizeof(float)) == 0);  // NaN, too
+      }
+      split += parts.submits > whole.submits ? 1 : 0;
+    }
+  }
+  CHECK(split > 60);
 }
 
 TEST_CASE_METHOD(DeviceTest, "a smaller budget never means fewer submits", "[budget]") {

@@ -51,6 +51,13 @@ std::vector<Size> sizes_for(DType type) {
   return {{1, 1}, {5, 3}, {13, 31}, {33, 64}, {7, 130}};
 }
 
+// A device that is not known to keep denormal halves: kernels convert them by integers.
+Device integer_halves() {
+  DeviceOptions options = checked_options();
+  options.simulate.no_float_controls = true;
+  return open_device(options);
+}
+
 }  // namespace
 
 TEST_CASE_METHOD(DeviceTest, "a resident B[K, N] becomes a weight, transposed once", "[weight]") {
@@ -116,10 +123,35 @@ TEST_CASE_METHOD(DeviceTest, "f16 denormals are not zeros", "[weight]") {
     values.push_back(half_value(halves.back()));
   }
   const Span<const std::byte> bytes(reinterpret_cast<const std::byte*>(halves.data()), halves.size() * 2);
-  const Weight weight = weight_of(Weight::from_stored(shared_device(), bytes, 1, halves.size(), DType::f16));
-  for (MatmulKernel kernel : {MatmulKernel::naive, MatmulKernel::subgroup, MatmulKernel::panel}) {
-    INFO(to_string(kernel));
-    CHECK(wrong_product(shared_device(), weight, values, 1, kernel) == "");
+  const Device by_integers = integer_halves();
+  for (const Device* device : {&shared_device(), &by_integers}) {
+    const Weight weight = weight_of(Weight::from_stored(*device, bytes, 1, halves.size(), DType::f16));
+    for (MatmulKernel kernel :
+         {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
+      INFO(to_string(kernel) << (device == &by_integers ? ", by integers" : ""));
+      CHECK(wrong_product(*device, weight, values, 1, kernel) == "");
+    }
+  }
+}
+
+TEST_CASE_METHOD(DeviceTest, "f16 weights that are NaN or infinite stay so, however halves are converted", "[weight]") {
+  constexpr std::uint16_t halves[] = {0x7c00, 0xfc00, 0x7e01, 0xfdff, 0x7bff, 0xc000, 0x8000, 0x0400};
+  const Span<const std::byte> bytes(reinterpret_cast<const std::byte*>(halves), sizeof halves);
+  const Device by_integers = integer_halves();
+  for (const Device* device : {&shared_device(), &by_integers}) {
+    const Weight weight = weight_of(Weight::from_stored(*device, bytes, std::size(halves), 1, DType::f16));
+    for (MatmulKernel kernel :
+         {MatmulKernel::naive, MatmulKernel::gemv, MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
+      Batch batch(*device);
+      const Tensor y =
+          batch.matmul(batch.upload({2.0f}, {1, 1}), batch.import_weight(weight), {1.0f, Layout::nk, kernel});
+      const std::vector<float> got = run(batch, y);
+      for (std::size_t i = 0; i < std::size(halves); ++i) {
+        const float expected = 2.0f * half_value(halves[i]);
+        INFO(to_string(kernel) << ", half " << i << ": " << got[i]);
+        CHECK((std::isnan(expected) ? std::isnan(got[i]) : got[i] == expected));
+      }
+    }
   }
 }
 
@@ -129,6 +161,8 @@ TEST_CASE_METHOD(DeviceTest, "blocks with a scale of any kind, denormals among t
   constexpr std::uint16_t scales[] = {0x0001, 0x03ff, 0x0155, 0x0400, 0x3555, 0x7bff, 0x0000,
                                       0x8001, 0x83ff, 0x8155, 0x8400, 0xb555, 0xfbff, 0x8000};
   constexpr std::uint64_t rows = std::size(scales), columns = 32;
+  const Device by_integers = integer_halves();
+  const Device* const devices[] = {&shared_device(), &by_integers};
   for (const DType type : {DType::q8_0, DType::q4_0}) {
     std::vector<std::byte> stored;
     for (const std::uint16_t scale : scales) {
@@ -138,19 +172,21 @@ TEST_CASE_METHOD(DeviceTest, "blocks with a scale of any kind, denormals among t
       const auto element = static_cast<std::byte>(type == DType::q8_0 ? 0x03 : 0xbb);
       stored.insert(stored.end(), type == DType::q8_0 ? 32 : 16, element);
     }
-    const auto weight = Weight::from_stored(shared_device(), stored, rows, columns, type);
-    REQUIRE_OK(weight.error());
-    for (const MatmulKernel kernel : {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::gemv,
-                                      MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
-      INFO(to_string(type) << ", " << to_string(kernel));
-      std::vector<float> x(columns, 0.0f);
-      x[5] = 1024.0f;  // keeps the product of a denormal a normal number
-      Batch batch(shared_device());
-      const Tensor y =
-          batch.matmul(batch.upload(x, {1, columns}), batch.import_weight(*weight), {1.0f, Layout::nk, kernel});
-      const std::vector<float> got = run(batch, y);
-      REQUIRE(got.size() == rows);
-      for (std::size_t i = 0; i < rows; ++i) CHECK(got[i] == 3072.0f * half_value(scales[i]));
+    for (const Device* device : devices) {
+      const auto weight = Weight::from_stored(*device, stored, rows, columns, type);
+      REQUIRE_OK(weight.error());
+      for (const MatmulKernel kernel : {MatmulKernel::automatic, MatmulKernel::naive, MatmulKernel::gemv,
+                                        MatmulKernel::tiled, MatmulKernel::subgroup, MatmulKernel::panel}) {
+        INFO(to_string(type) << ", " << to_string(kernel) << (device == &by_integers ? ", by integers" : ""));
+        std::vector<float> x(columns, 0.0f);
+        x[5] = 1024.0f;  // keeps the product of a denormal a normal number
+        Batch batch(*device);
+        const Tensor y =
+            batch.matmul(batch.upload(x, {1, columns}), batch.import_weight(*weight), {1.0f, Layout::nk, kernel});
+        const std::vector<float> got = run(batch, y);
+        REQUIRE(got.size() == rows);
+        for (std::size_t i = 0; i < rows; ++i) CHECK(got[i] == 3072.0f * half_value(scales[i]));
+      }
     }
   }
 }

@@ -15,9 +15,11 @@ using plan::Traits;
 
 bool built() { return kernels::get(kernels::Id::matmul_coopmat).has(kernels::AccessMode::storage); }
 
-Traits traits_of(plan::Vendor vendor, const plan::MatrixUnits& units) {
+Traits traits_of(plan::Vendor vendor, const plan::MatrixUnits& units,
+                 plan::Architecture architecture = plan::Architecture::unknown) {
   Traits traits;
   traits.vendor = vendor;
+  traits.architecture = architecture;
   traits.cpu = vendor == plan::Vendor::cpu;
   traits.matrices = units;
   traits.max_group_invocations = 1024;
@@ -26,7 +28,8 @@ Traits traits_of(plan::Vendor vendor, const plan::MatrixUnits& units) {
 }
 
 constexpr plan::MatrixUnits square{16, 16, 16, 32}, xe2{8, 16, 16, 16}, xe_hpg{8, 8, 16, 8}, lavapipe{8, 8, 8, 8};
-const Traits nvidia = traits_of(plan::Vendor::nvidia, square);
+using plan::Architecture;
+const Traits nvidia = traits_of(plan::Vendor::nvidia, square, Architecture::nvidia_turing);
 
 MatmulProblem half(std::uint64_t m, std::uint64_t k, std::uint64_t n, Layout layout = Layout::nk) {
   MatmulProblem p{m, k, n, layout};
@@ -45,9 +48,12 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 TEST_CASE("matrix units are for devices on the list, f16 and more than a few rows", "[coopmat]") {
   if (!built()) SKIP("this build has no kernel for matrix units");
   CHECK(kernel_for(half(512, 512, 512), nvidia) == MatmulKernel::coopmat);
-  CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::amd, square)) == MatmulKernel::coopmat);
-  CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::intel, xe2)) == MatmulKernel::tiled);
-  CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::intel, xe_hpg)) == MatmulKernel::tiled);
+  CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::amd, square, Architecture::amd_rdna3)) ==
+        MatmulKernel::coopmat);
+  CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::intel, xe2, Architecture::intel_xe2)) ==
+        MatmulKernel::coopmat);
+  CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::intel, xe_hpg, Architecture::intel_xe_hpg)) ==
+        MatmulKernel::tiled);
   CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::qualcomm, square)) == MatmulKernel::tiled);
   CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::cpu, lavapipe)) != MatmulKernel::coopmat);
   CHECK(kernel_for(half(512, 512, 512), traits_of(plan::Vendor::nvidia, {})) == MatmulKernel::tiled);
@@ -70,7 +76,8 @@ TEST_CASE("explain says why matrix units are not used, where there are any or f1
   CHECK_FALSE(contains(reason({512, 512, 512, Layout::nk}, traits_of(plan::Vendor::nvidia, {})), "matrix units"));
   if (!built()) return;
   CHECK(contains(reason(half(512, 512, 512), nvidia), "matrix units multiply f16"));
-  CHECK(contains(reason(half(512, 512, 512), traits_of(plan::Vendor::intel, xe_hpg)), "no faster"));
+  CHECK(contains(reason(half(512, 512, 512), traits_of(plan::Vendor::intel, xe_hpg, Architecture::intel_xe_hpg)),
+                 "no faster"));
   CHECK(contains(reason(half(8, 512, 512), nvidia), "so few rows"));
 }
 
@@ -106,7 +113,7 @@ TEST_CASE("every tile set of every size of matrices is one that the kernel takes
     }
   }
   // What is too large for a device is not offered there.
-  Traits small = traits_of(plan::Vendor::nvidia, square);
+  Traits small = nvidia;
   small.max_shared_bytes = 16384;
   CHECK(select_matmul(half(4096, 4096, 4096), small)->coopmat.tile_m() < 128);
   CHECK(select_matmul(half(4096, 4096, 4096), small, {MatmulKernel::coopmat, 1}).error().code == Errc::unsupported);

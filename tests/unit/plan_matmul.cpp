@@ -1,6 +1,6 @@
 // The matmul selector: which kernel, with which numbers, and why.
 #include "ops/matmul.hpp"
-#include "ops/matmul_sums.hpp"
+#include "ops/matmul_tiles.hpp"
 #include "ops/matmul_tuning.hpp"
 
 #include "plan/plan.hpp"
@@ -337,15 +337,18 @@ TEST_CASE("the selector does without subgroup operations where there are none", 
   CHECK(select_matmul({4, 4, 4}, traits, MatmulKernel::subgroup).error().code == Errc::unsupported);
 }
 
-TEST_CASE("every vendor is offered the tiles that its row of the table has registers for", "[plan][matmul]") {
+TEST_CASE("every architecture is offered the tiles that its row of the table has registers for", "[plan][matmul]") {
   constexpr MatmulProblem big{4096, 4096, 4096, Layout::nk};
-  for (const plan::MatmulSums& row : plan::matmul_sums) {
+  for (const plan::MatmulTiles& row : plan::matmul_tiles) {
     plan::Traits traits = gpu();
     traits.vendor = row.vendor;
+    traits.architecture = row.architecture;
     traits.cpu = row.vendor == plan::Vendor::cpu;
     INFO(row.source);
-    CHECK(&plan::matmul_sums_of(traits) == &row);
+    CHECK(&plan::matmul_tiles_of(traits) == &row);
     CHECK(std::strlen(row.source) > 0);
+    CHECK(row.tiled <= row.registers / 2);
+    if (!traits.cpu) CHECK(row.packed_gemv <= row.registers / 4);
     for (const std::uint64_t size : {64u, 256u, 1024u, 4096u}) {
       traits.subgroup_operations = false;  // a CPU driver has other kernels then
       const MatmulSelection s = select_matmul({size, size, size, Layout::nk}, traits).value();

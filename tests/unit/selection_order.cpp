@@ -199,6 +199,65 @@ TEST_CASE("vendors are known by their number, their driver or by being a CPU, an
   CHECK(vendor() == plan::Vendor::apple);
 }
 
+TEST_CASE("architectures are known by subgroups and matrices, and else by a device's number or name", "[selection]") {
+  using plan::Architecture;
+  struct Known {
+    std::uint32_t vendor, device;
+    const char* name;
+    std::uint32_t min_subgroup;
+    bool matrices;
+    Architecture architecture;
+  };
+  for (const Known& known : {
+           Known{0x1002, 0x67df, "AMD Radeon RX 580 Series (RADV POLARIS10)", 64, false, Architecture::unknown},
+           Known{0x1002, 0x73bf, "AMD Radeon RX 6800 (RADV NAVI21)", 32, false, Architecture::amd_rdna},
+           Known{0x1002, 0x744c, "AMD Radeon RX 7900 XTX (RADV NAVI31)", 32, true, Architecture::amd_rdna3},
+           Known{0x1002, 0x7550, "AMD Radeon RX 9070 XT", 32, true, Architecture::amd_rdna4},
+           Known{0x1002, 0, "AMD Radeon Graphics (RADV GFX1201)", 32, true, Architecture::amd_rdna4},
+           Known{0x8086, 0x9a49, "Intel(R) Iris(R) Xe Graphics (TGL GT2)", 8, false, Architecture::unknown},
+           Known{0x8086, 0x56a0, "Intel(R) Arc(tm) A770 Graphics (DG2)", 8, true, Architecture::intel_xe_hpg},
+           Known{0x8086, 0x56a0, "Intel(R) Arc(TM) A770 Graphics", 8, false, Architecture::intel_xe_hpg},
+           Known{0x8086, 0x64a0, "Intel(R) Arc(tm) Graphics (LNL)", 16, true, Architecture::intel_xe2},
+           Known{0x10de, 0x1b80, "NVIDIA GeForce GTX 1080", 32, false, Architecture::unknown},
+           Known{0x10de, 0x2684, "NVIDIA GeForce RTX 4090", 32, true, Architecture::nvidia_turing},
+           Known{0x10de, 0x2184, "NVIDIA GeForce GTX 1660", 32, false, Architecture::nvidia_turing},
+           Known{0x5143, 0x6030001, "Turnip Adreno (TM) 630", 64, false, Architecture::unknown},
+           Known{0x5143, 0x43050a01, "Adreno (TM) 740", 64, false, Architecture::qualcomm_a7xx},
+           Known{0x106b, 0, "Apple M1", 32, false, Architecture::unknown},
+           Known{0x13b5, 0, "Mali-G715", 16, false, Architecture::unknown},
+       }) {
+    INFO(known.name);
+    vk::PhysicalDevice device = physical();
+    device.info.type = DeviceType::discrete_gpu;
+    device.info.vendor_id = known.vendor;
+    device.info.device_id = known.device;
+    device.info.name = known.name;
+    device.min_subgroup_size = known.min_subgroup;
+    if (known.matrices) device.matrices = {{16, 16, 16}};
+    CHECK(engine::traits_of(device, {}).architecture == known.architecture);
+    device.info.type = DeviceType::cpu;
+    CHECK(engine::traits_of(device, {}).architecture == Architecture::unknown);
+  }
+}
+
+TEST_CASE("halves keep their denormals where pipelines can ask for it, and where the driver is known to",
+          "[selection]") {
+  vk::PhysicalDevice device = physical();
+  device.info.type = DeviceType::discrete_gpu;
+  CHECK_FALSE(engine::traits_of(device, {}).half_denormals);
+  device.half_denormals = true;
+  CHECK(engine::traits_of(device, {}).half_denormals);
+  SimulatedLimits without;
+  without.no_float_controls = true;
+  CHECK_FALSE(engine::traits_of(device, without).half_denormals);
+  device.half_denormals = false;
+  for (const VkDriverId known : {VK_DRIVER_ID_MESA_LLVMPIPE, VK_DRIVER_ID_GOOGLE_SWIFTSHADER}) {
+    device.driver_id = known;
+    CHECK(engine::traits_of(device, {}).half_denormals);
+    CHECK_FALSE(engine::traits_of(device, without).half_denormals);
+  }
+}
+
 TEST_CASE("subgroups that may have less than four lanes are not used", "[selection]") {
   vk::PhysicalDevice device = physical();
   device.subgroup_operations = true;

@@ -56,12 +56,12 @@ constexpr std::byte poison{0xa5};
 }  // namespace
 
 TEST_CASE("the device layout of each type", "[weights]") {
-  static_assert(device_layout(DType::f32, 3, 5) == DeviceLayout{5, 0, 0, 64});
-  static_assert(device_layout(DType::f16, 3, 5) == DeviceLayout{4, 0, 0, 48});
-  static_assert(device_layout(DType::bf16, 3, 17) == DeviceLayout{12, 0, 0, 144});
+  static_assert(device_layout(DType::f32, 3, 5) == DeviceLayout{5, 0, 64});
+  static_assert(device_layout(DType::f16, 3, 5) == DeviceLayout{4, 0, 48});
+  static_assert(device_layout(DType::bf16, 3, 17) == DeviceLayout{12, 0, 144});
   // 3 rows of 96 bytes, then from 512 on 3 rows of 3 halves in 2 words each.
-  static_assert(device_layout(DType::q8_0, 3, 96) == DeviceLayout{24, 512, 2, 544});
-  static_assert(device_layout(DType::q4_0, 3, 96) == DeviceLayout{12, 256, 2, 288});
+  static_assert(device_layout(DType::q8_0, 3, 96) == DeviceLayout{24, 512, 560});
+  static_assert(device_layout(DType::q4_0, 3, 96) == DeviceLayout{12, 256, 304});
   static_assert(device_layout(DType::q4_0, 4096, 4096).total_bytes == 4096 * 4096 / 32 * 18);
   static_assert(device_layout(DType::q8_0, 4096, 4096).total_bytes == 4096 * 4096 / 32 * 34);
   static_assert(device_layout(DType::q8_0, 0, 64).total_bytes == 0);
@@ -83,8 +83,7 @@ TEST_CASE("planes and rows start where wide loads may", "[weights]") {
           REQUIRE(layout.total_bytes >= rows * layout.row_words * 4);
         } else {
           REQUIRE(layout.scales_offset >= rows * layout.row_words * 4);
-          REQUIRE(layout.scale_row_words * 2 >= columns / 32);
-          REQUIRE(layout.total_bytes >= layout.scales_offset + rows * layout.scale_row_words * 4);
+          REQUIRE(layout.total_bytes >= layout.scales_offset + (rows + 7) / 8 * 8 * (columns / 32) * 2);
         }
       }
     }
@@ -133,7 +132,7 @@ TEST_CASE("what is unpacked from the device's copy is what the stored rows decod
 
 TEST_CASE("repacking keeps every quant and every scale, bit by bit", "[weights]") {
   std::mt19937 random(5);
-  constexpr std::uint64_t rows = 5;
+  constexpr std::uint64_t rows = 19;
   constexpr std::uint64_t columns = 3 * 32;
   for (const DType type : {DType::q8_0, DType::q4_0}) {
     INFO(to_string(type));
@@ -151,26 +150,28 @@ TEST_CASE("repacking keeps every quant and every scale, bit by bit", "[weights]"
         if (type == DType::q8_0) {
           REQUIRE((word(device, r * layout.row_words + k / 4) >> 8 * (k % 4) & 255u) == byte(2 + i));
         } else {
-          REQUIRE((word(device, r * layout.row_words + k / 8) >> 4 * (k % 8) & 15u) ==
+          REQUIRE((word(device, r * layout.row_words + b * 4 + i % 16 / 4) >> (i % 4 * 8 + i / 16 * 4) & 15u) ==
                   (i < 16 ? byte(2 + i) & 15u : byte(2 + i - 16) >> 4));
         }
-        const std::uint64_t at = layout.scales_offset / 4 + r * layout.scale_row_words + b / 2;
-        REQUIRE((word(device, at) >> 16 * (b % 2) & 0xffffu) == (byte(0) | byte(1) << 8));
+        const std::uint64_t at = layout.scales_offset / 4 + (r / 8 * (columns / 32) + b) * 4 + r % 8 / 2;
+        REQUIRE((word(device, at) >> 16 * (r % 2) & 0xffffu) == (byte(0) | byte(1) << 8));
       }
     }
   }
 }
 
-TEST_CASE("a q4_0 word holds eight elements in a row, the first in the low bits", "[weights]") {
+TEST_CASE(
+    "a q4_0 word holds four elements in the low nibbles of its bytes, and the four 16 further on in the high ones",
+    "[weights]") {
   std::vector<float> values(32);
   for (std::size_t i = 0; i < 32; ++i) values[i] = static_cast<float>(i % 16) - 8;
   const Bytes stored = stored_weights(DType::q4_0, values, 1, 32);
   Bytes device(device_layout(DType::q4_0, 1, 32).total_bytes);
   weights::repack(DType::q4_0, stored.data(), 1, 32, device.data());
-  CHECK(word(device, 0) == 0x76543210);
-  CHECK(word(device, 1) == 0xfedcba98);
-  CHECK(word(device, 2) == 0x76543210);
-  CHECK(word(device, 3) == 0xfedcba98);
+  CHECK(word(device, 0) == 0x33221100);
+  CHECK(word(device, 1) == 0x77665544);
+  CHECK(word(device, 2) == 0xbbaa9988);
+  CHECK(word(device, 3) == 0xffeeddcc);
   CHECK(word(device, 256 / 4) == 0x3c00);
 }
 

@@ -1,4 +1,4 @@
-// Usage: kernel-report [--target TARGET] [--json | --markdown | --isa] [PART-OF-A-NAME...]
+// Usage: kernel-report [--target TARGET] [--json | --markdown | --isa] [PART-OF-A-NAME... | --spirv FILE]
 //
 // What the compiler of the current driver makes of the library's kernels: registers, spills, occupancy,
 // instructions. Nothing is executed, so RADV's null device will do, and so will the compilers that tools/setup
@@ -6,6 +6,7 @@
 //
 //   kernel-report --target radv matmul/tiled
 //   kernel-report --target intel-dg2
+//   kernel-report --target amd-navi21 --spirv somebody-elses.spv
 //
 // Exit status: 0; 1 if something went wrong or a pipeline spills; 2 for bad arguments; 77 if no driver tells.
 //
@@ -18,8 +19,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,8 +40,9 @@ using kernel_report::Instructions;
 enum class Format { text, markdown, json, isa };
 
 constexpr const char* usage =
-    "usage: kernel-report [--target TARGET] [--json | --markdown | --isa] [PART-OF-A-NAME...]\n"
-    "Figures of the library's pipelines from the current driver's compiler; --isa for their code.\n"
+    "usage: kernel-report [--target TARGET] [--json | --markdown | --isa] [PART-OF-A-NAME... | --spirv FILE]\n"
+    "Figures of the library's pipelines from the current driver's compiler; --isa for their code. --spirv: of another\n"
+    "module, with its constants as they are, storage buffers at bindings 0 to 15, and 128 bytes of push constants.\n"
 #ifdef BRONTES_WITH_DRIVER
     "Without a GPU: --target radv, and after tools/setup --with-gpu-compilers nvidia-ada, amd-navi21, amd-navi31,\n"
     "amd-gfx1201, intel-dg2, intel-lnl, adreno-740 or apple-m1.\n"
@@ -93,13 +99,15 @@ void put(tool::Json& json, const char* name, const Instructions& i) {
 }
 
 void put(tool::Json& json, const Case& c, const Figures& f) {
-  const brontes::kernels::Kernel& kernel = brontes::kernels::get(c.kernel);
   json.begin(nullptr, '{');
   json.put("name", c.name);
-  json.put("kernel", kernel.name);
-  json.begin("constants", '{');
-  for (std::size_t i = 0; i < c.constants.size(); ++i) json.put(kernel.constants[i].name, c.constants[i]);
-  json.end('}');
+  if (!c.constants.empty()) {
+    const brontes::kernels::Kernel& kernel = brontes::kernels::get(c.kernel);
+    json.put("kernel", kernel.name);
+    json.begin("constants", '{');
+    for (std::size_t i = 0; i < c.constants.size(); ++i) json.put(kernel.constants[i].name, c.constants[i]);
+    json.end('}');
+  }
   json.put("registers", f.usage.registers);
   json.put("spills", f.usage.spills);
   json.put("scratch_bytes", f.usage.scratch_bytes);
@@ -143,6 +151,18 @@ void print(Format format, tool::Json& json, const Case& c, const Figures& f, boo
   }
 }
 
+// A module of somebody else's.
+brontes::Result<Figures> compile_file(const kernel_report::Compiler& compiler, const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::vector<std::uint32_t> words(bytes.size() / sizeof(std::uint32_t));
+  if (words.empty()) return brontes::Error(brontes::Errc::io, "cannot read " + path);
+  std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint32_t));
+  std::vector<std::uint32_t> bindings(16);
+  std::iota(bindings.begin(), bindings.end(), 0u);
+  return compiler.compile(words, bindings, 128, 0);
+}
+
 bool wanted(const std::string& name, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) {
     if (name.find(part) != std::string::npos) return true;
@@ -159,6 +179,7 @@ int run_with(const std::string& target, const char* name, const tool::Parsed& pa
   std::vector<std::string> words{BRONTES_WITH_DRIVER, target, "--", self};
   words.insert(words.end(), parsed.flags.begin(), parsed.flags.end());
   words.insert(words.end(), parsed.positional.begin(), parsed.positional.end());
+  if (const std::string spirv = parsed.option("--spirv"); !spirv.empty()) words.insert(words.end(), {"--spirv", spirv});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -171,9 +192,9 @@ int run_with(const std::string& target, const char* name, const tool::Parsed& pa
 }  // namespace
 
 int main(int argc, char** argv) {
-  tool::Syntax syntax{{"--json", "--markdown", "--isa", "--help", "-h"}, {}, std::nullopt};
+  tool::Syntax syntax{{"--json", "--markdown", "--isa", "--help", "-h"}, {"--spirv"}, std::nullopt};
 #ifdef BRONTES_WITH_DRIVER
-  syntax.options = {"--target"};
+  syntax.options.emplace_back("--target");
 #endif
   const tool::Parsed parsed = tool::parse(tool::Arguments(argv + std::min(argc, 1), argv + argc), syntax);
   if (!parsed.problem.empty()) {
@@ -202,7 +223,9 @@ int main(int argc, char** argv) {
     return 1;
 #endif
   }
-  auto cases = kernel_report::all_cases((*compiler)->traits());
+  const std::string spirv = parsed.option("--spirv");
+  auto cases = spirv.empty() ? kernel_report::all_cases((*compiler)->traits())
+                             : brontes::Result<std::vector<Case>>({Case{spirv, brontes::kernels::Id{}, {}}});
   if (!cases) {
     std::fprintf(stderr, "kernel-report: %s\n", cases.error().message.c_str());
     return 1;
@@ -213,7 +236,8 @@ int main(int argc, char** argv) {
   std::size_t spilling = 0;
   for (const Case& c : *cases) {
     if (!wanted(c.name, parsed.positional)) continue;
-    const auto figures = (*compiler)->compile(brontes::kernels::get(c.kernel), c.constants);
+    const auto figures = spirv.empty() ? (*compiler)->compile(brontes::kernels::get(c.kernel), c.constants)
+                                       : compile_file(**compiler, spirv);
     if (!figures) {
       std::fprintf(stderr, "kernel-report: %s: %s\n", c.name.c_str(), figures.error().message.c_str());
       return 1;

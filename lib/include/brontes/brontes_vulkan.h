@@ -89,6 +89,9 @@ typedef struct brontes_vulkan_features {
   VkPhysicalDeviceFeatures vulkan10;
   /** VkPhysicalDeviceCooperativeMatrixFeaturesKHR::cooperativeMatrix, of VK_KHR_cooperative_matrix */
   VkBool32 cooperative_matrix;
+  /** Of VkPhysicalDeviceSubgroupSizeControlFeatures: VK_EXT_subgroup_size_control */
+  VkBool32 subgroup_size_control;
+  VkBool32 compute_full_subgroups;
 } brontes_vulkan_features;
 
 /** What a VkDevice must have been created with to be adopted, besides an instance for Vulkan 1.2 or later.
@@ -103,7 +106,8 @@ BRONTES_API brontes_status brontes_vulkan_recommended_features(PFN_vkGetInstance
 
 /** Turns features on in the chain that a VkDevice will be created with, and leaves the others in it as they are.
  *  invalid_argument, which names it, for a feature that no structure of the chain has: then nothing is changed.
- *  Extensions are a list of yours. Thread-safety: any thread. */
+ *  Features of subgroup sizes and for matrix units are left out where the chain has no place for them. Extensions are a
+ *  list of yours. Thread-safety: any thread. */
 BRONTES_API brontes_status brontes_vulkan_merge_features(const brontes_vulkan_features* wanted,
                                                          VkPhysicalDeviceFeatures2* chain, brontes_error* error);
 

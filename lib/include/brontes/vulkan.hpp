@@ -32,9 +32,6 @@ struct Handles {
 /// All null if the Device was moved from. Thread-safety: any thread.
 BRONTES_API Handles handles(const Device& device) noexcept;
 
-class QueueLock;
-BRONTES_API QueueLock lock_queue(const Device& device);
-
 /// Holds the lock of a Device's queue, and the Device, until it is unlocked or destroyed: on the thread that locked it.
 ///
 /// Thread-safety: one thread.
@@ -51,7 +48,8 @@ class BRONTES_API QueueLock {
   void unlock() noexcept;
 
  private:
-  friend QueueLock lock_queue(const Device& device);
+  // Not the function itself: MinGW drops dllimport from functions that are friends.
+  friend struct QueueLockAccess;
   std::shared_ptr<vk::Context> context_;
 };
 
