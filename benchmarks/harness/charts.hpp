@@ -1,4 +1,4 @@
-// Charts as SVG text, for a page without scripts: colours come from its style sheet, numbers show as tooltips.
+// Bars as SVG text, which need no scripts: colours come from the style sheet of the page, numbers show as tooltips.
 #pragma once
 
 #include <string>
@@ -24,22 +24,5 @@ enum class Scale { shared, own };
 
 /// Horizontal bars from 0, all on one scale or each group on its own.
 std::string bar_chart(const std::vector<BarGroup>& groups, Scale scale);
-
-struct Point {
-  double x = 0, y = 0;
-  std::string label;
-};
-
-/// Attained arithmetic over arithmetic intensity, both logarithmic, under the two roofs: a memory bandwidth in GB/s and
-/// a rate of arithmetic in GFLOP/s.
-std::string roofline_chart(const std::vector<Point>& points, double bandwidth, double arithmetic);
-
-struct Step {
-  std::string label;
-  double low = 0, middle = 0, high = 0;
-};
-
-/// A value over time with its range; small.
-std::string history_chart(const std::vector<Step>& steps);
 
 }  // namespace brontes::bench

@@ -91,7 +91,7 @@ void write_google(std::ostream& out, const Report& report) {
                  {"time_unit", "ns"}};
       if (c.bytes > 0) entry["bytes_per_second"] = c.bytes / run.median;
       if (c.items > 1) entry["items_per_second"] = c.items / run.median;
-      for (const auto& [name, value] : c.counts) entry[name] = value;
+      for (const auto& [name, value] : c.all_counts()) entry[name] = value;
       json["benchmarks"].push_back(std::move(entry));
     }
   }
@@ -103,7 +103,7 @@ void write_github(std::ostream& out, const Report& report) {
   for (const CaseResult& c : report.cases) {
     std::string extra = "min " + std::to_string(c.minimum() * nanoseconds) + " ns, " + std::to_string(c.runs.size()) +
                         (c.runs.size() == 1 ? " run" : " runs");
-    for (const auto& [name, value] : c.counts) {
+    for (const auto& [name, value] : c.all_counts()) {
       if (value != 0) extra += "\n" + name + " " + std::to_string(value);
     }
     const double range = c.runs.size() == 1 ? c.error() * c.median() : (largest_median(c) - smallest_median(c)) / 2;
@@ -124,7 +124,7 @@ void write_bencher(std::ostream& out, const Report& report) {
                                                 : std::pair(smallest_median(c), largest_median(c));
     entry["latency"] = {
         {"value", c.median() * nanoseconds}, {"lower_value", low * nanoseconds}, {"upper_value", high * nanoseconds}};
-    for (const auto& [name, value] : c.counts) entry[name] = {{"value", value}};
+    for (const auto& [name, value] : c.all_counts()) entry[name] = {{"value", value}};
   }
   write(out, json);
 }

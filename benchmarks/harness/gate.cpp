@@ -1,6 +1,7 @@
 #include "gate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <utility>
 
@@ -89,6 +90,14 @@ std::size_t Difference::count(Change change) const {
   return static_cast<std::size_t>(std::count_if(cases.begin(), cases.end(), same));
 }
 
+std::vector<std::string> Difference::unclear() const {
+  std::vector<std::string> names;
+  for (const CaseChange& c : cases) {
+    if (c.time.change == Change::unclear) names.push_back(c.name);
+  }
+  return names;
+}
+
 std::vector<std::string> changed_lines(const std::string& old, const std::string& now) {
   std::vector<std::string> a = lines_of(old), b = lines_of(now);
   // What they begin and end with alike is not worth a table.
@@ -147,9 +156,17 @@ Difference difference_of(const Report& old, const Report& now, double threshold)
     CaseChange& change = out.cases.emplace_back();
     change.name = before->name;
     change.counts = changes_of(before->counts, after->counts);
+    const std::uint64_t was = before->host_instructions, is = after->host_instructions;
+    if (was > 0 && is > 0) {
+      const double apart = std::abs(static_cast<double>(is) - static_cast<double>(was));
+      if (apart > std::max(instruction_slack, instruction_tolerance * static_cast<double>(was))) {
+        change.counts.push_back({"host_instructions", was, is});
+      }
+    }
     if (!change.counts.empty()) change.lines = changed_lines(before->dump, after->dump);
     change.old_time = before->median();
     change.new_time = after->median();
+    change.of_limit = after->share_of(now.provenance.limits);
     change.time = judge(times_of(*before), times_of(*after), threshold, out.usual_noise);
     const double instructions = instructions_of(*before);
     if (instructions > 0 && instructions_of(*after) > 0) change.instructions = instructions_of(*after) / instructions;

@@ -34,6 +34,9 @@ std::string summary(const Difference& d) {
                      std::to_string(shrank) + " shrank; " + std::to_string(d.count(Change::slower)) + " slower, " +
                      std::to_string(d.count(Change::faster)) + " faster, " + std::to_string(d.count(Change::none)) +
                      " within the noise";
+  if (const std::size_t unclear = d.count(Change::unclear); unclear != 0) {
+    text += ", " + std::to_string(unclear) + " unclear: more runs would tell";
+  }
   if (const std::size_t unknown = d.count(Change::unknown); unknown != 0) {
     text += ", " + std::to_string(unknown) + " not judged";
   }
@@ -45,6 +48,7 @@ std::string time_of(const CaseChange& c) {
   std::string text = format_seconds(c.old_time) + " -> " + format_seconds(c.new_time) + ", " +
                      percent(c.time.by_minimum) + " by minima, " + percent(c.time.by_median) + " by medians";
   if (c.time.change != Change::unknown) text += ", noise floor " + format("%.0f%%", c.time.floor * 100);
+  if (c.of_limit > 0) text += ", now at " + format("%.0f%%", c.of_limit * 100) + " of the limit";
   if (c.instructions != 1) text += ", instructions " + format("%+.2f%%", (c.instructions - 1) * 100);
   return text;
 }
@@ -62,6 +66,7 @@ void print_difference(std::ostream& out, const Difference& d) {
     if (!c.counts.empty()) each_line(c, [&](const std::string& text) { line("        " + text, 12); });
     if (c.time.change == Change::slower) line("SLOWER  " + c.name + ": " + time_of(c), 8);
     if (c.time.change == Change::faster) line("faster  " + c.name + ": " + time_of(c), 8);
+    if (c.time.change == Change::unclear) line("UNCLEAR " + c.name + ": " + time_of(c), 8);
   }
   for (const std::string& name : d.only_old) line("gone    " + name, 8);
   for (const std::string& name : d.only_new) line("new     " + name, 8);
@@ -86,6 +91,7 @@ void write_markdown(std::ostream& out, const Difference& d, const Report& old, c
     for (const CountChange& count : c.counts) row(c.name, count.grew() ? "**grew**" : "shrank", arrow(count));
     if (c.time.change == Change::slower) row(c.name, "**slower**", time_of(c));
     if (c.time.change == Change::faster) row(c.name, "faster", time_of(c));
+    if (c.time.change == Change::unclear) row(c.name, "unclear", time_of(c));
   }
   for (const std::string& name : d.only_old) row(name, "gone", "");
   for (const std::string& name : d.only_new) row(name, "new", "");

@@ -1,17 +1,26 @@
-// A report as one page: no script, nothing from the network, and well-formed enough for an XML parser.
+// A report as one page with nothing from the network, well-formed enough for an XML parser. Tables and bars are there
+// without scripts; the roofline and the histories are drawn by uPlot (vendor/uplot), which is part of the page.
 #include "charts.hpp"
 #include "counts.hpp"
 #include "formats.hpp"
 #include "gate.hpp"
 #include "text.hpp"
 
+#include <brontes_bench_page.hpp>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace brontes::bench {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 const char style[] = R"(
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --faint: #d0d7de; --mute: #57606a;
@@ -28,10 +37,12 @@ table { border-collapse: collapse; } td, th { padding: 2px 10px 2px 0; text-alig
 tr { border-bottom: 1px solid var(--faint); } pre { overflow-x: auto; }
 .worse { color: var(--c5); } .better { color: var(--c2); }
 svg { max-width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--text); }
-svg .title { font-weight: 600; } .grid { stroke: var(--faint); } .roof { stroke: var(--c5); stroke-width: 2; }
-.range { stroke: var(--c0); stroke-width: 5; opacity: 0.35; }
-.curve { fill: none; stroke: var(--c0); stroke-width: 1.5; }
-.point { fill: var(--c0); } .c0 { fill: var(--c0); } .c1 { fill: var(--c1); } .c2 { fill: var(--c2); }
+svg .title { font-weight: 600; }
+.chart { min-height: 260px; margin-bottom: 1em; } .u-title { font-size: 15px; text-align: left; } .hidden { display: none; }
+.u-legend { text-align: left; font-size: 13px; } .u-select { background: var(--mute); opacity: 0.2; }
+.tip { display: none; position: absolute; z-index: 1; pointer-events: none; white-space: nowrap; padding: 2px 6px;
+  font-size: 12px; color: var(--text); background: var(--back); border: 1px solid var(--mute); border-radius: 4px; }
+.c0 { fill: var(--c0); } .c1 { fill: var(--c1); } .c2 { fill: var(--c2); }
 .c3 { fill: var(--c3); } .c4 { fill: var(--c4); } .c5 { fill: var(--c5); } .c6 { fill: var(--c6); }
 .c7 { fill: var(--c7); }
 )";
@@ -43,7 +54,9 @@ std::string tag(const char* name, const std::string& content) {
 // A heading and what is below it; nothing where there is nothing.
 void section(std::ostream& out, const char* title, const std::string& note, const std::string& body) {
   if (body.empty()) return;
-  out << "<section>" << tag("h2", title);
+  std::string id;
+  for (const char c : std::string_view(title)) id += c == ' ' || c == '/' ? '-' : c;
+  out << "<section id=\"" << escaped(id) << "\">" << tag("h2", title);
   if (!note.empty()) out << "<p class=\"note\">" << escaped(note) << "</p>";
   out << "<div class=\"scroll\">" << body << "</div></section>\n";
 }
@@ -59,6 +72,11 @@ std::string facts(const Provenance& p) {
   row("driver", p.device.driver);
   row("build", p.build.type + ", " + p.build.compiler);
   row("machine", p.machine.cpu + ", " + std::to_string(p.machine.cpus) + " CPUs, " + p.machine.simd);
+  if (p.limits.known()) {
+    row("limit", format("%.4g GFLOP/s, ", p.limits.flops * 1e-9) + format("%.3g GB/s, ", p.limits.bytes * 1e-9) +
+                     (p.limits.source == "host" ? "by multiply-adds and triad on all CPUs"
+                                                : "by the fastest kernels of the library"));
+  }
   for (const std::string& warning : p.warnings) row("warning", warning);
   return "<table>" + rows + "</table>";
 }
@@ -78,35 +96,73 @@ std::string bars(const Report& report, Scale scale, Value value) {
   return bar_chart(groups, scale);
 }
 
-std::string roofline(const Report& report) {
-  std::vector<Point> points;
-  double bandwidth = 0, arithmetic = 0;
+Json roofline(const Report& report) {
+  Json points = Json::array();
+  const Limits& limits = report.provenance.limits;
   for (const CaseResult& c : report.cases) {
-    bandwidth = std::max(bandwidth, c.gigabytes_per_second());
-    arithmetic = std::max(arithmetic, c.gigaflops());
-    if (c.bytes > 0 && c.flops > 0) points.push_back({c.flops / c.bytes, c.gigaflops(), c.name});
+    if (c.bytes <= 0 || c.flops <= 0 || !limits.known()) continue;
+    points.push_back({{"x", c.flops / c.bytes},
+                      {"y", c.gigaflops()},
+                      {"name", c.name},
+                      {"variant", variant_of(c.name)},
+                      {"share", c.share_of(limits)}});
   }
-  return roofline_chart(points, bandwidth, arithmetic);
+  return {{"bandwidth", limits.bytes * 1e-9}, {"arithmetic", limits.flops * 1e-9}, {"points", std::move(points)}};
 }
 
 std::string when(const Provenance& p) { return p.commit.empty() ? p.date : p.commit.substr(0, 12) + " " + p.date; }
 
-std::string history(const std::vector<Report>& reports) {
-  if (reports.size() < 2) return {};
-  std::string rows;
-  for (const CaseResult& last : reports.back().cases) {
-    std::vector<Step> steps;
-    for (const Report& report : reports) {
-      const CaseResult* c = report.find(last.name);
-      if (c == nullptr) continue;
-      Step step{when(report.provenance), c->minimum(), c->median(), c->median()};
-      for (const Run& run : c->runs) step.high = std::max(step.high, run.median);
-      steps.push_back(step);
+// What a case took in each file; null where a file does not have it.
+Json history_of(const std::string& name, const std::vector<Report>& reports) {
+  Json low = Json::array(), middle = Json::array(), high = Json::array();
+  for (const Report& report : reports) {
+    const CaseResult* c = report.find(name);
+    if (c == nullptr) {
+      for (Json* values : {&low, &middle, &high}) values->push_back(nullptr);
+      continue;
     }
-    if (steps.size() > 1) rows += "<tr>" + tag("td", last.name) + "<td>" + history_chart(steps) + "</td></tr>";
+    double most = 0;
+    for (const Run& run : c->runs) most = std::max(most, run.median);
+    low.push_back(c->minimum());
+    middle.push_back(c->median());
+    high.push_back(most);
   }
-  return rows.empty() ? "" : "<table>" + rows + "</table>";
+  return {
+      {"name", variant_of(name)}, {"low", std::move(low)}, {"middle", std::move(middle)}, {"high", std::move(high)}};
 }
+
+// By group, for the cases of the last report.
+Json history(const std::vector<Report>& reports) {
+  Json groups = Json::array();
+  if (reports.size() < 2) return groups;
+  for (const CaseResult& c : reports.back().cases) {
+    const std::string group = group_of(c.name);
+    if (groups.empty() || groups.back()["name"] != group) {
+      groups.push_back({{"name", group}, {"variants", Json::array()}});
+    }
+    groups.back()["variants"].push_back(history_of(c.name, reports));
+  }
+  return groups;
+}
+
+// Text for a script element that neither HTML nor XML takes for markup.
+std::string harmless(const Json& json) {
+  std::string out;
+  for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace)) {
+    switch (c) {
+      case '<': out += "\\u003c"; break;
+      case '>': out += "\\u003e"; break;
+      case '&': out += "\\u0026"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+// Where the script draws.
+std::string chart(const std::string& which) { return "<div class=\"chart\" data-chart=\"" + which + "\"></div>\n"; }
+
+std::string script(std::string_view text) { return "<script>//<![CDATA[\n" + std::string(text) + "\n//]]></script>\n"; }
 
 std::string count_changes(const std::vector<Report>& reports) {
   std::string rows;
@@ -128,15 +184,18 @@ std::string count_changes(const std::vector<Report>& reports) {
 
 std::string all_cases(const Report& report) {
   std::string rows = "<tr>";
-  for (const char* head : {"case", "median", "min", "err", "GB/s", "GFLOP/s", "counts"}) rows += tag("th", head);
+  for (const char* head : {"case", "median", "min", "err", "GB/s", "GFLOP/s", "of limit", "counts"})
+    rows += tag("th", head);
   rows += "</tr>";
   auto cell = [](const std::string& value) { return "<td class=\"number\">" + escaped(value) + "</td>"; };
   for (const CaseResult& c : report.cases) {
+    const double share = c.share_of(report.provenance.limits);
     rows += "<tr>" + tag("td", c.name) + cell(format_seconds(c.median())) + cell(format_seconds(c.minimum())) +
             cell(format("%.0f%%", c.error() * 100)) +
             cell(c.bytes > 0 ? format("%.2f", c.gigabytes_per_second()) : "") +
-            cell(c.flops > 0 ? format("%.2f", c.gigaflops()) : "") + "<td>";
-    for (const auto& [name, value] : c.counts) {
+            cell(c.flops > 0 ? format("%.2f", c.gigaflops()) : "") +
+            cell(share > 0 ? format("%.0f%%", share * 100) : "") + "<td>";
+    for (const auto& [name, value] : c.all_counts()) {
       if (value == 0) continue;
       rows += "<span title=\"" + escaped(meaning_of(name)) + "\">" + escaped(name) + " " + std::to_string(value) +
               "</span>; ";
@@ -160,16 +219,22 @@ std::string ratios(const Report& report) {
 
 void write_html(std::ostream& out, const std::vector<Report>& reports) {
   const Report& report = reports.back();
+  const Json roofs = roofline(report), histories = history(reports);
+  std::string history_charts;
+  for (std::size_t i = 0; i < histories.size(); ++i) history_charts += chart(std::to_string(i));
+  const std::string needs_scripts = "<noscript><p class=\"note\">Drawn by a script of this page.</p></noscript>";
+
   out << "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\"><head><meta charset=\"utf-8\"/>"
          "<meta name=\"viewport\" content=\"width=device-width\"/><title>brontes-bench</title><style>"
-      << style << "</style></head><body>\n<h1>Benchmarks</h1>\n"
+      << page::uplot_style << style << "</style></head><body>\n<h1>Benchmarks</h1>\n"
       << facts(report.provenance) << "\n";
   section(out, "Counts that changed", "From each file to the next. Counts do not jitter: what grew is a regression.",
           count_changes(reports));
-  section(out, "Roofline",
-          "Arithmetic by what there is to do for a byte. The roofs are the highest bandwidth and the highest rate of "
-          "arithmetic of any case in this run, not what the machine could do at best.",
-          roofline(report));
+  section(
+      out, "Roofline",
+      "Arithmetic by what there is to do for a byte, below the limits that were measured in the same run. What is "
+      "above the slope came from caches, or only read. Drag to zoom, click twice to go back, click a name to hide it.",
+      roofs["points"].empty() ? "" : chart("roofline") + needs_scripts);
   section(out, "GFLOP/s by shape and variant", "", bars(report, Scale::shared, [](const CaseResult& c) {
             // Arithmetic that is one op per element says less than the bytes do.
             if (c.flops <= c.bytes / 4) return Bar{};
@@ -182,10 +247,16 @@ void write_html(std::ostream& out, const std::vector<Report>& reports) {
             return Bar{"", c.median() / c.items, format_seconds(c.median() / c.items) + "/" + c.item};
           }));
   section(out, "Ratios", "How many times as fast, by medians (by minima).", ratios(report));
-  section(out, "History", "Medians, and from the fastest epoch to the slowest run. The point has a tooltip.",
-          history(reports));
+  section(out, "History", "Medians, and from the fastest epoch to the slowest run. Drag to zoom.",
+          history_charts.empty() ? "" : history_charts + needs_scripts);
   section(out, "All cases", "", all_cases(report));
-  out << "</body></html>\n";
+
+  Json files = Json::array();
+  for (const Report& each : reports) files.push_back(when(each.provenance));
+  out << "<script type=\"application/json\" id=\"data\">"
+      << harmless({{"roofline", roofs}, {"history", histories}, {"files", files}}) << "</script>\n"
+      << script("/*\n" + std::string(page::uplot_licence) + "*/\n" + std::string(page::uplot)) << script(page::script)
+      << "</body></html>\n";
 }
 
 }  // namespace brontes::bench

@@ -1,6 +1,7 @@
 #define ANKERL_NANOBENCH_IMPLEMENT
 #include <nanobench.h>
 
+#include "callgrind.hpp"
 #include "counts.hpp"
 #include "instructions.hpp"
 #include "interrupt.hpp"
@@ -237,6 +238,18 @@ GroupResult measure(const std::string& suite, const Group& group, const std::vec
   }
   for (Running& r : running) out.cases.push_back(std::move(r.result));
   return out;
+}
+
+void count_instructions(const Group& group, const std::vector<bool>& wanted, const Environment& environment) {
+  const std::vector<Case> cases = group.prepare(environment);
+  for (std::size_t i = 0; i < cases.size() && i < wanted.size(); ++i) {
+    if (!wanted[i] || !cases[i].counted || !cases[i].unavailable.empty() || tool::interrupted()) continue;
+    const std::string name = group.name + "/" + group.variants[i];
+    if (const auto problem = problem_of(cases[i])) throw Failure(name + ": " + *problem);
+    cases[i].run();
+    // Buffers that grow and pools that fill up are no part of it.
+    for (int time = 0; time < 5; ++time) count_under_valgrind(name, cases[i].run);
+  }
 }
 
 }  // namespace brontes::bench

@@ -30,4 +30,7 @@ struct GroupResult {
 GroupResult measure(const std::string& suite, const Group& group, const std::vector<bool>& wanted,
                     const Environment& environment, const Effort& effort);
 
+/// Under valgrind: has the instructions of those cases counted, by their names. Nothing is timed.
+void count_instructions(const Group& group, const std::vector<bool>& wanted, const Environment& environment);
+
 }  // namespace brontes::bench

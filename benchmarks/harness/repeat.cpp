@@ -1,72 +1,17 @@
 #include "repeat.hpp"
 
 #include "interrupt.hpp"
+#include "process.hpp"
 #include "report_json.hpp"
 #include "text.hpp"
 #include "verbs.hpp"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <stdexcept>
-
-extern char** environ;
+#include <string_view>
 
 namespace brontes::bench {
-namespace {
-
-// A folder for the files of the runs, gone in the end.
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "brontes-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make a folder like " + pattern);
-    path_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-// Its exit status; what it prints to stdout is dropped.
-int run_program(const std::string& program, const tool::Arguments& arguments) {
-  std::vector<std::string> words{program};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int problem = posix_spawnp(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (problem != 0) throw std::runtime_error("cannot run " + program + ": " + std::strerror(problem));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw std::runtime_error("lost track of " + program);
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-}  // namespace
 
 std::vector<Build> running_order(std::size_t repeat, bool two_builds) {
   std::vector<Build> order;
@@ -80,6 +25,18 @@ std::vector<Build> running_order(std::size_t repeat, bool two_builds) {
     }
   }
   return order;
+}
+
+std::string filter_of(const std::vector<std::string>& names) {
+  std::string filter;
+  for (const std::string& name : names) {
+    filter += filter.empty() ? "^(" : "|";
+    for (const char c : name) {
+      if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) filter += '\\';
+      filter += c;
+    }
+  }
+  return filter + ")$";
 }
 
 Repeated run_repeatedly(const Repetition& repetition) {
@@ -100,6 +57,7 @@ Repeated run_repeatedly(const Repetition& repetition) {
 
     const std::string file = scratch.file(std::to_string(i) + ".json");
     tool::Arguments arguments = repetition.arguments;
+    if (!repetition.filter.empty()) arguments.insert(arguments.end(), {"--filter", repetition.filter});
     if (own) arguments.insert(arguments.end(), repetition.own_arguments.begin(), repetition.own_arguments.end());
     arguments.insert(arguments.end(), {"--json", file});
     const int status = run_program(program, arguments);

@@ -20,9 +20,13 @@ struct Repetition {
   std::string program;        // this one
   std::string other;          // the program to compare with, or ""
   std::size_t repeat = 1;     // of each
+  std::string filter;         // a regular expression; empty means all
   tool::Arguments arguments;  // for both
   tool::Arguments own_arguments;
 };
+
+/// A regular expression that these names match, and no others.
+std::string filter_of(const std::vector<std::string>& names);
 
 struct Repeated {
   std::vector<Report> own, other;  // in the order they ran

@@ -23,6 +23,13 @@ void renew(Ratio& ratio, const Report& report) {
   ratio.by_minimum = baseline->minimum() / variant->minimum();
 }
 
+// What a run was kept from reaching, another may have reached.
+void add_best(Limits& limits, const Limits& more) {
+  for (double Limits::*value : {&Limits::flops, &Limits::bytes, &Limits::host_flops, &Limits::host_bytes}) {
+    limits.*value = std::max(limits.*value, more.*value);
+  }
+}
+
 void add(std::vector<Remark>& remarks, const std::vector<Remark>& more) {
   for (const Remark& remark : more) {
     const auto same = [&](const Remark& known) { return known.name == remark.name; };
@@ -47,6 +54,12 @@ void Run::summarise() {
   error = median_of(std::move(errors));
 }
 
+Counts CaseResult::all_counts() const {
+  Counts all = counts;
+  if (host_instructions > 0) all["host_instructions"] = host_instructions;
+  return all;
+}
+
 double CaseResult::median() const { return median_of(of_runs(runs, &Run::median)); }
 
 double CaseResult::minimum() const {
@@ -61,6 +74,31 @@ double CaseResult::error() const {
 double CaseResult::gigabytes_per_second() const { return median() > 0 ? bytes / median() * 1e-9 : 0; }
 double CaseResult::gigaflops() const { return median() > 0 ? flops / median() * 1e-9 : 0; }
 
+namespace {
+
+struct AtLimit {
+  double arithmetic = 0, memory = 0;  // seconds
+};
+
+AtLimit at_limit(const CaseResult& c, const Limits& limits) {
+  const bool host = c.counts.empty();
+  const double flops = host ? limits.host_flops : limits.flops, bytes = host ? limits.host_bytes : limits.bytes;
+  if (flops <= 0 || bytes <= 0) return {};
+  return {c.flops / flops, c.bytes / bytes};
+}
+
+}  // namespace
+
+double CaseResult::share_of(const Limits& limits) const {
+  const AtLimit seconds = at_limit(*this, limits);
+  return median() > 0 ? std::max(seconds.arithmetic, seconds.memory) / median() : 0;
+}
+
+bool CaseResult::arithmetic_bound(const Limits& limits) const {
+  const AtLimit seconds = at_limit(*this, limits);
+  return seconds.arithmetic > seconds.memory;
+}
+
 const CaseResult* Report::find(const std::string& name) const {
   for (const CaseResult& c : cases) {
     if (c.name == name) return &c;
@@ -72,6 +110,7 @@ Report merge(std::vector<Report> reports) {
   Report all = std::move(reports.front());
   for (auto more = reports.begin() + 1; more != reports.end(); ++more) {
     all.provenance.complete = all.provenance.complete && more->provenance.complete;
+    add_best(all.provenance.limits, more->provenance.limits);
     for (CaseResult& c : more->cases) {
       const auto same = [&](const CaseResult& known) { return known.name == c.name; };
       const auto known = std::find_if(all.cases.begin(), all.cases.end(), same);
@@ -81,6 +120,7 @@ Report merge(std::vector<Report> reports) {
       }
       known->runs.insert(known->runs.end(), c.runs.begin(), c.runs.end());
       add_least(known->counts, c.counts);
+      if (known->host_instructions == 0) known->host_instructions = c.host_instructions;
     }
     for (const Ratio& ratio : more->ratios) {
       const auto same = [&](const Ratio& r) {

@@ -28,19 +28,40 @@ using Counts = std::map<std::string, std::uint64_t>;
 /// What is the less of each count: one that differs is what it is at its best.
 void add_least(Counts& counts, const Counts& more);
 
+/// What the machine can do at best, per second. 0: not known.
+struct Limits {
+  double flops = 0, bytes = 0;            // of the device
+  std::string source;                     // where they come from: "host" (a CPU driver), "kernels" (measure_limits())
+  double host_flops = 0, host_bytes = 0;  // multiply-adds and triad on all CPUs
+  unsigned threads = 0;                   // of the host
+
+  bool known() const { return flops > 0 && bytes > 0; }
+};
+
 struct CaseResult {
   std::string name, suite;
   double bytes = 0, flops = 0, items = 1;
   std::string item;
-  std::vector<Run> runs;  // at least one
-  Counts counts;          // of one iteration; empty where they say nothing
+  std::vector<Run> runs;                // at least one
+  Counts counts;                        // of one iteration; empty where they say nothing
+  std::uint64_t host_instructions = 0;  // of an iteration on the calling thread, by valgrind; 0: not counted
   std::string dump;
+
+  /// Counts, and with them the instructions.
+  Counts all_counts() const;
 
   double median() const;   // of the runs' medians
   double minimum() const;  // of all samples
   double error() const;    // of one run; the spread of the medians where there are more
   double gigabytes_per_second() const;
   double gigaflops() const;
+
+  /// The time that its arithmetic or its bytes take at the limit, whichever is longer, divided by its median: 1 is as
+  /// fast as can be, and above 1 is what never left the caches or only reads. Cases without counts are the host's own.
+  /// 0: not known.
+  double share_of(const Limits& limits) const;
+  /// Whether it is arithmetic that takes longer at the limit.
+  bool arithmetic_bound(const Limits& limits) const;
 };
 
 struct Ratio {
@@ -83,6 +104,7 @@ struct Provenance {
     std::vector<std::pair<std::string, std::string>> facts;
   };
   std::vector<PeerFacts> peers;
+  Limits limits;
   bool quick = false;
   std::string filter;
   std::vector<std::string> warnings;

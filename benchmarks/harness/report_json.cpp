@@ -21,7 +21,7 @@ Json json_of(const Run& run) {
   return json;
 }
 
-Json json_of(const CaseResult& c) {
+Json json_of(const CaseResult& c, const Limits& limits) {
   std::vector<double> samples;
   Json runs = Json::array();
   double others = 0;
@@ -47,7 +47,12 @@ Json json_of(const CaseResult& c) {
             {"others", others},
             {"samples", std::move(samples)},
             {"runs", std::move(runs)}};
+  if (const double share = c.share_of(limits); share > 0) {
+    json["of_limit"] = share;
+    json["limit"] = c.arithmetic_bound(limits) ? "arithmetic" : "memory";
+  }
   if (!c.counts.empty()) json["counts"] = c.counts;
+  if (c.host_instructions > 0) json["host_instructions"] = c.host_instructions;
   if (!c.dump.empty()) json["dump"] = c.dump;
   return json;
 }
@@ -98,6 +103,12 @@ Json json_of(const Provenance& p) {
     for (const auto& [name, value] : peer.facts) facts[name] = value;
     json[peer.name] = std::move(facts);
   }
+  json["limits"] = {{"source", p.limits.source},
+                    {"gflop_per_s", p.limits.flops * 1e-9},
+                    {"gb_per_s", p.limits.bytes * 1e-9},
+                    {"host_gflop_per_s", p.limits.host_flops * 1e-9},
+                    {"host_gb_per_s", p.limits.host_bytes * 1e-9},
+                    {"host_threads", p.limits.threads}};
   json["options"] = {{"quick", p.quick}, {"filter", p.filter}};
   json["warnings"] = p.warnings;
   return json;
@@ -132,6 +143,7 @@ CaseResult case_of(const Json& json) {
   take(json, "items", c.items);
   take(json, "item", c.item);
   take(json, "counts", c.counts);
+  take(json, "host_instructions", c.host_instructions);
   take(json, "dump", c.dump);
   // Files from before there were runs have one.
   if (json.contains("runs")) {
@@ -196,6 +208,19 @@ Provenance provenance_of(const Json& json) {
     take(machine, "simd", p.machine.simd);
     take(machine, "load", p.machine.load);
   }
+  if (json.contains("limits")) {
+    const Json& limits = json.at("limits");
+    auto rate = [&](const char* key, double& to) {
+      take(limits, key, to);
+      to *= 1e9;
+    };
+    take(limits, "source", p.limits.source);
+    rate("gflop_per_s", p.limits.flops);
+    rate("gb_per_s", p.limits.bytes);
+    rate("host_gflop_per_s", p.limits.host_flops);
+    rate("host_gb_per_s", p.limits.host_bytes);
+    take(limits, "host_threads", p.limits.threads);
+  }
   std::vector<std::string> peers;
   take(json, "peers", peers);
   for (const std::string& name : peers) {
@@ -222,7 +247,7 @@ Provenance provenance_of(const Json& json) {
 void write_json(std::ostream& out, const Report& report) {
   Json json = json_of(report.provenance);
   json["cases"] = Json::array();
-  for (const CaseResult& c : report.cases) json["cases"].push_back(json_of(c));
+  for (const CaseResult& c : report.cases) json["cases"].push_back(json_of(c, report.provenance.limits));
   json["ratios"] = Json::array();
   for (const Ratio& ratio : report.ratios) json["ratios"].push_back(json_of(ratio));
   json["skipped"] = json_of(report.skipped);

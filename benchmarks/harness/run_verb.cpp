@@ -1,3 +1,4 @@
+#include "callgrind.hpp"
 #include "formats.hpp"
 #include "gate.hpp"
 #include "gate_text.hpp"
@@ -9,20 +10,26 @@
 #include "text.hpp"
 #include "verbs.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <regex>
 
 namespace brontes::bench {
 namespace {
 
+// What tells a process under valgrind to count and do nothing else. Not for people.
+constexpr const char* counting = "--counting";
+
 struct RunOptions {
   Session session;
   std::size_t repeat = 1;
   std::string against, against_json, markdown;
   double threshold = 0;
+  bool instructions = false;
   bool list = false;
   bool help = false;
 };
@@ -38,6 +45,7 @@ std::string understand(const tool::Parsed& parsed, RunOptions& options) {
   session.selection.quick = parsed.flag("--quick");
   session.selection.filter = parsed.option("--filter");
   session.commit = parsed.option("--commit");
+  options.instructions = parsed.flag("--instructions");
   options.list = parsed.flag("--list");
   options.help = parsed.flag("--help") || parsed.flag("-h");
   options.against = parsed.option("--against");
@@ -80,15 +88,36 @@ Repetition repetition_of(const tool::Parsed& parsed, const RunOptions& options, 
   repetition.program = own_path(program);
   repetition.other = options.against;
   repetition.repeat = options.repeat;
-  for (const char* name : {"--filter", "--budget"}) {
-    if (const std::string value = parsed.option(name); !value.empty()) {
-      repetition.arguments.insert(repetition.arguments.end(), {name, value});
-    }
+  repetition.filter = options.session.selection.filter;
+  if (const std::string budget = parsed.option("--budget"); !budget.empty()) {
+    repetition.arguments.insert(repetition.arguments.end(), {"--budget", budget});
   }
   if (options.session.selection.quick) repetition.arguments.emplace_back("--quick");
   for (const std::string& suite : parsed.positional) repetition.arguments.push_back(suite);
   if (!options.session.commit.empty()) repetition.own_arguments = {"--commit", options.session.commit};
   return repetition;
+}
+
+// Longer ones are about the device. Under valgrind everything takes some 50 times as long.
+constexpr double longest_counted = 0.005;
+
+// Has valgrind count the instructions of the cases that are short enough, of this build or of another.
+void add_instructions(const std::string& program, Report& report) {
+  std::vector<std::string> names;
+  for (const CaseResult& c : report.cases) {
+    if (!c.counts.empty() && c.minimum() <= longest_counted) names.push_back(c.name);
+  }
+  if (names.empty()) return;
+  std::cerr << folded("counting the instructions of " + std::to_string(names.size()) + " cases with valgrind", 2)
+            << std::endl;
+  try {
+    const InstructionCounts counts = run_under_valgrind(program, {"run", counting, "--filter", filter_of(names)});
+    for (CaseResult& c : report.cases) {
+      if (const auto found = counts.find(c.name); found != counts.end()) c.host_instructions = found->second;
+    }
+  } catch (const std::exception& e) {
+    std::cerr << folded(std::string("brontes-bench: instructions are not counted: ") + e.what(), 2) << std::endl;
+  }
 }
 
 int finish(Outputs& outputs, const Report& report, bool good, bool interrupted) {
@@ -133,6 +162,35 @@ bool compare_builds(const Report& old, const Report& now, const RunOptions& opti
   return difference.regressed();
 }
 
+// Appends the runs of `more` to those of `all`.
+void append(Repeated& all, Repeated more) {
+  std::move(more.own.begin(), more.own.end(), std::back_inserter(all.own));
+  std::move(more.other.begin(), more.other.end(), std::back_inserter(all.other));
+  all.good = all.good && more.good;
+  all.interrupted = all.interrupted || more.interrupted;
+}
+
+// Runs that leave a case unclear are not the last word: such cases run again, and only they, up to so many times as
+// often as was asked for. Twice as many runs each time, so that there are few looks at them.
+constexpr std::size_t most_effort = 8;
+
+void settle_unclear(Repetition repetition, const RunOptions& options, Repeated& repeated) {
+  std::size_t runs = options.repeat;
+  while (!repeated.interrupted && runs < most_effort * options.repeat) {
+    const std::vector<std::string> unclear =
+        difference_of(merge(repeated.other), merge(repeated.own), options.threshold).unclear();
+    if (unclear.empty()) return;
+    std::cerr << folded(std::to_string(unclear.size()) + (unclear.size() == 1 ? " case is" : " cases are") +
+                            " unclear after " + std::to_string(runs) + " runs of each build: running again",
+                        2)
+              << std::endl;
+    repetition.filter = filter_of(unclear);
+    repetition.repeat = std::min(runs, most_effort * options.repeat - runs);
+    append(repeated, run_repeatedly(repetition));
+    runs += repetition.repeat;
+  }
+}
+
 int run_in_turn(const Repetition& repetition, const RunOptions& options, Outputs& outputs, Extra& extra,
                 std::ostream& text) {
   Repeated repeated = run_repeatedly(repetition);
@@ -140,15 +198,19 @@ int run_in_turn(const Repetition& repetition, const RunOptions& options, Outputs
     std::cerr << "brontes-bench: interrupted before a run was done\n";
     return tool::exit_interrupted;
   }
+  // Fewer runs are not judged, and somebody who asks for them wants no more.
+  if (!options.against.empty() && options.repeat >= least_runs) settle_unclear(repetition, options, repeated);
   Report own = merge(std::move(repeated.own));
   own.provenance.interleaved = !options.against.empty();
   own.provenance.complete = !repeated.interrupted;
+  if (options.instructions && !repeated.interrupted) add_instructions(repetition.program, own);
   print_report(text, own);
   bool worse = false;
   if (!options.against.empty()) {
     Report other = merge(std::move(repeated.other));
     other.provenance.interleaved = true;
     other.provenance.complete = !repeated.interrupted;
+    if (options.instructions && !repeated.interrupted) add_instructions(repetition.other, other);
     worse = compare_builds(other, own, options, extra, text);
   }
   const int status = finish(outputs, own, repeated.good, repeated.interrupted);
@@ -171,8 +233,11 @@ std::string run_help() {
          "  --quick           small sizes and few epochs: does it work, not how fast\n"
          "  --repeat N        run N times, each in a process of its own: compare needs 3 to judge times\n"
          "  --against BINARY  take turns with another build (A B B A ...) and compare it with this one; with\n"
-         "                    --repeat, of each. --threshold and --markdown are those of compare\n"
+         "                    --repeat, of each, and cases that this leaves unclear again, up to 8 times as often.\n"
+         "                    --threshold and --markdown are those of compare\n"
          "  --against-json FILE  write what the other build did\n"
+         "  --instructions    also have valgrind count the instructions of the host in short cases, which compare\n"
+         "                    takes for counts\n"
          "  --commit ID       what is measured, for the files (default: what a CI says, or was built)\n"
          "  --list            print the names of the cases and stop\n"
          "  --help            print this and stop\n"
@@ -189,7 +254,7 @@ std::string run_help() {
 
 int run_verb(const tool::Arguments& arguments, const Contents& contents, const std::string& program) {
   tool::Syntax syntax{
-      {"--list", "--quick", "--help", "-h"},
+      {"--list", "--quick", "--instructions", counting, "--help", "-h"},
       {"--filter", "--budget", "--repeat", "--against", "--against-json", "--markdown", "--threshold", "--commit"},
       std::nullopt};
   for (const std::string& option : format_options()) syntax.options.push_back(option);
@@ -222,7 +287,15 @@ int run_verb(const tool::Arguments& arguments, const Contents& contents, const s
   if (options.repeat > 1 || !options.against.empty()) {
     return run_in_turn(repetition_of(parsed, options, program), options, outputs, extra, text);
   }
-  const SessionResult result = run_session(contents, groups, options.session, text);
+  if (parsed.flag(counting)) {
+    count_session(groups);
+    return tool::interrupted() ? tool::exit_interrupted : exit_good;
+  }
+  SessionResult result = run_session(contents, groups, options.session, text);
+  if (options.instructions && !result.interrupted) {
+    add_instructions(own_path(program), result.report);
+    print_instructions(text, result.report);
+  }
   return finish(outputs, result.report, result.good, result.interrupted);
 }
 

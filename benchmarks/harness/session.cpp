@@ -1,6 +1,7 @@
 #include "session.hpp"
 
 #include "interrupt.hpp"
+#include "limits.hpp"
 #include "machine.hpp"
 #include "progress.hpp"
 #include "text.hpp"
@@ -121,7 +122,7 @@ void run_groups(const std::vector<SelectedGroup>& groups, const Environment& env
       suite = selected.suite;
       print_suite(text, suite);
     }
-    print_cases(text, done.cases);
+    print_cases(text, done.cases, result.report.provenance.limits);
     print_remarks(text, done.skipped, "skipped");
     print_remarks(text, done.failed, "FAILED");
     append(ratios, done.ratios);
@@ -190,6 +191,7 @@ SessionResult run_session(const Contents& contents, const std::vector<SelectedGr
 
   SessionResult result;
   result.report.provenance = provenance_of(device, peers, session);
+  result.report.provenance.limits = measure_machine(device);
   print_header(text, result.report.provenance);
   run_groups(groups, {device}, session.effort, text, result);
   result.interrupted = tool::interrupted();
@@ -198,6 +200,13 @@ SessionResult run_session(const Contents& contents, const std::vector<SelectedGr
   if (complaints != 0) std::cerr << "brontes-bench: " << complaints << " validation messages\n";
   result.good = result.report.failed.empty() && complaints == 0;
   return result;
+}
+
+void count_session(const std::vector<SelectedGroup>& groups) {
+  DeviceOptions options;
+  options.pipeline_cache.enabled = false;
+  const Device device = must(Device::open(options));
+  for (const SelectedGroup& selected : groups) count_instructions(selected.group, selected.wanted, {device});
 }
 
 void must(const Error& error) {

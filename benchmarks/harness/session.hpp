@@ -46,4 +46,7 @@ struct SessionResult {
 SessionResult run_session(const Contents& contents, const std::vector<SelectedGroup>& groups, const Session& session,
                           std::ostream& text);
 
+/// What a process under valgrind does for run_under_valgrind(): counts the instructions of the cases.
+void count_session(const std::vector<SelectedGroup>& groups);
+
 }  // namespace brontes::bench

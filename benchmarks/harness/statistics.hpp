@@ -24,6 +24,7 @@ enum class Change : std::uint8_t {
   none,     ///< within the noise
   slower,
   faster,
+  unclear,  ///< it looks slower or faster, and more runs would tell
 };
 
 struct Verdict {
@@ -42,12 +43,24 @@ bool can_be_judged(const Times& times) noexcept;
 /// How much minima of a case differ between runs of one build: the larger spread of the two.
 double noise_of(const Times& old, const Times& now);
 
-/// Compares two builds. The noise floor is the largest of `threshold`, twice the noise of this case, and twice
-/// `usual_noise`, which is that of all cases and catches the one whose few runs agree by accident.
+/// How likely it is that values as different as these come from one distribution: the chance that ranks put `larger`
+/// this far above `smaller`, by the exact distribution of Mann and Whitney. Ties count for neither.
+double chance_of_ranks(const std::vector<double>& smaller, const std::vector<double>& larger);
+
+/// Ranks decide where that chance is below this. Ten runs of each build that do not overlap are enough for it, and more
+/// that do.
+inline constexpr double least_chance = 1e-5;
+
+/// Compares two builds by the fastest epoch of each run, as minima come closest to what the machine can do and are
+/// hardly moved by what else it does. Times differ in either of two ways; both ask that the medians of the minima
+/// differ by more than `threshold`, and that the medians of the runs do not contradict.
 ///
-/// A case is slower if every run of the new build has a larger minimum than every run of the old one, minima differ by
-/// more than the floor, and medians do not contradict: minima come closest to what the machine can do, and are hardly
-/// moved by what else it does.
+/// - A few quiet runs: every run of one build has a larger minimum than any of the other, and they differ by more than
+///   the noise floor: the largest of `threshold`, twice the noise of this case, and twice `usual_noise`, which is that
+///   of all cases and catches the one whose few runs agree by accident.
+/// - Many runs, quiet or not: by ranks.
+///
+/// What differs by more than `threshold` and is settled by neither is unclear.
 Verdict judge(const Times& old, const Times& now, double threshold, double usual_noise = 0);
 
 }  // namespace brontes::bench

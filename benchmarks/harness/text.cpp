@@ -12,7 +12,10 @@ constexpr double disturbed = 0.10;
 
 constexpr std::size_t variant_width = 20;
 
-void print_case(std::ostream& out, const CaseResult& c) {
+// In seven columns, whatever it is.
+std::string rate(double value) { return format(value < 1e4 ? "%.2f" : value < 1e6 ? "%.0f" : "%.1e", value); }
+
+void print_case(std::ostream& out, const CaseResult& c, const Limits& limits) {
   const std::string variant = variant_of(c.name);
   if (variant.size() > variant_width) {
     out << "  " << variant << "\n  " << padded("", variant_width);
@@ -24,11 +27,14 @@ void print_case(std::ostream& out, const CaseResult& c) {
   out << padded(format_seconds(c.median()), 9) << padded(format_seconds(c.minimum()), 9)
       << padded(format("%.0f%%", c.error() * 100), 6)
       << padded(c.items > 1 ? format_seconds(c.median() / c.items) + "/" + c.item : "", 17)
-      << padded(c.bytes > 0 ? format("%.2f", c.gigabytes_per_second()) : "", 8)
-      << padded(arithmetic ? format("%.2f", c.gigaflops()) : "", 9);
+      << padded(c.bytes > 0 ? rate(c.gigabytes_per_second()) : "", 8)
+      << padded(arithmetic ? rate(c.gigaflops()) : "", 9);
+  const double share = c.share_of(limits);
+  out << padded(share <= 0 ? "" : share < 10 ? format("%.0f%%", share * 100) : ">999%", 6);
   double others = 0;
   for (const Run& run : c.runs) others = std::max(others, run.others);
-  if (others > disturbed) out << "  ! others " << format("%.0f%%", others * 100);
+  // Two digits, which is what is left of the line.
+  if (others > disturbed) out << "  ! others " << format("%.0f%%", std::min(others * 100, 99.0));
   out << "\n";
 }
 
@@ -96,6 +102,15 @@ void print_header(std::ostream& out, const Provenance& p) {
   line("build", p.build.type + ", " + p.build.compiler + (p.commit.empty() ? "" : ", commit " + p.commit));
   line("machine", (p.machine.cpu.empty() ? "" : p.machine.cpu + ", ") + std::to_string(p.machine.cpus) + " CPUs, " +
                       p.machine.simd + ", load " + format("%.2f", p.machine.load));
+  if (const Limits& l = p.limits; l.known()) {
+    auto rates = [](double flops, double bytes) {
+      return format("%.4g GFLOP/s, ", flops * 1e-9) + format("%.3g GB/s", bytes * 1e-9);
+    };
+    const std::string host = " by multiply-adds and triad, " + std::to_string(l.threads) + " threads";
+    line("limit", l.source == "host" ? rates(l.flops, l.bytes) + host
+                                     : rates(l.flops, l.bytes) + " by this library's kernels; host: " +
+                                           rates(l.host_flops, l.host_bytes) + host);
+  }
   for (const Provenance::PeerFacts& peer : p.peers) {
     std::string text = peer.unavailable.empty() ? "" : "not compared: " + peer.unavailable;
     if (peer.unavailable.empty()) {
@@ -109,17 +124,17 @@ void print_header(std::ostream& out, const Provenance& p) {
 void print_suite(std::ostream& out, const std::string& suite) {
   out << "\n"
       << padded(suite, 2 + variant_width, false) << padded("median", 9) << padded("min", 9) << padded("err", 6)
-      << padded("per item", 17) << padded("GB/s", 8) << padded("GFLOP/s", 9) << "\n";
+      << padded("per item", 17) << padded("GB/s", 8) << padded("GFLOP/s", 9) << padded("limit", 6) << "\n";
 }
 
-void print_cases(std::ostream& out, const std::vector<CaseResult>& cases) {
+void print_cases(std::ostream& out, const std::vector<CaseResult>& cases, const Limits& limits) {
   std::string group;
   for (const CaseResult& c : cases) {
     if (group_of(c.name) != group) {
       group = group_of(c.name);
       out << group << "\n";
     }
-    print_case(out, c);
+    print_case(out, c, limits);
   }
   out.flush();
 }
@@ -147,7 +162,7 @@ void print_report(std::ostream& out, const Report& report) {
     const std::string suite = first->suite;
     const auto last = std::find_if(first, report.cases.end(), [&](const CaseResult& c) { return c.suite != suite; });
     print_suite(out, suite);
-    print_cases(out, {first, last});
+    print_cases(out, {first, last}, report.provenance.limits);
     std::vector<Ratio> ratios;
     for (const Ratio& ratio : report.ratios) {
       const auto in_group = [&](const CaseResult& c) { return group_of(c.name) == ratio.group; };
@@ -158,6 +173,21 @@ void print_report(std::ostream& out, const Report& report) {
   }
   print_remarks(out, report.skipped, "skipped");
   print_remarks(out, report.failed, "FAILED");
+  print_instructions(out, report);
+}
+
+void print_instructions(std::ostream& out, const Report& report) {
+  bool any = false;
+  for (const CaseResult& c : report.cases) {
+    if (c.host_instructions == 0) continue;
+    if (!any) out << "\ninstructions of the host for an iteration, by valgrind:\n";
+    any = true;
+    const auto count = static_cast<double>(c.host_instructions);
+    std::string text = "  " + c.name + ": " + std::to_string(c.host_instructions);
+    if (c.items > 1) text += format(", %.0f per ", count / c.items) + c.item;
+    out << folded(text, 4) << "\n";
+  }
+  out.flush();
 }
 
 }  // namespace brontes::bench

@@ -27,10 +27,13 @@ std::string folded(const std::string& text, std::size_t indent);
 
 void print_header(std::ostream& out, const Provenance& provenance);
 void print_suite(std::ostream& out, const std::string& suite);
-void print_cases(std::ostream& out, const std::vector<CaseResult>& cases);
+void print_cases(std::ostream& out, const std::vector<CaseResult>& cases, const Limits& limits);
 void print_remarks(std::ostream& out, const std::vector<Remark>& remarks, const char* what);
 /// The small table at the end of a suite.
 void print_ratios(std::ostream& out, const std::string& suite, const std::vector<Ratio>& ratios);
+
+/// What valgrind counted, if it did.
+void print_instructions(std::ostream& out, const Report& report);
 
 /// All of a report that was made before.
 void print_report(std::ostream& out, const Report& report);

@@ -3,9 +3,11 @@
 //   matmul/MxKxN/LAYOUT/auto      the kernel the selector takes
 //   matmul/MxKxN/LAYOUT/naive     and every kernel by force: naive, gemv for a single row, tiled, subgroup, panel
 //   matmul/MxKxN/LAYOUT/openblas  the same product on the CPU
+//   matmul/MxKxN/LAYOUT/onednn    and by another library
 //
 // LAYOUT is kn for B[K,N] and nk for weights W[N,K].
 #include "blas.hpp"
+#include "dnn.hpp"
 #include "suites.hpp"
 #include "support.hpp"
 
@@ -98,21 +100,30 @@ Case on_device(const std::shared_ptr<Data>& data, MatmulKernel kernel) {
   return c;
 }
 
-Case on_openblas(const std::shared_ptr<Data>& data) {
+// A library of the host.
+template <class Library>
+Case on_host(const std::shared_ptr<Data>& data, const Library& library) {
   Case c;
-  c.unavailable = blas().unavailable();
-  // Its threads spin for 2^26 ticks of the time stamp counter before they sleep.
+  c.unavailable = library.unavailable();
+  // Threads of OpenBLAS spin for 2^26 ticks of the time stamp counter before they sleep, those of OpenMP for less.
   c.settle_seconds = 0.06;
   c.counted = false;
-  c.run = [data] {
+  c.run = [data, &library] {
     const Problem& p = data->problem;
-    blas().matmul(data->host_a.data(), data->host_b.data(), data->host_c.data(), p.m, p.k, p.n, p.layout == Layout::nk);
+    library.matmul(data->host_a.data(), data->host_b.data(), data->host_c.data(), p.m, p.k, p.n,
+                   p.layout == Layout::nk);
   };
   c.check = [data, run = c.run] {
     run();
     return spot_check(*data, data->host_c);
   };
   return c;
+}
+
+Case variant_of(const std::shared_ptr<Data>& data, const std::string& variant) {
+  if (variant == "openblas") return on_host(data, blas());
+  if (variant == "onednn") return on_host(data, dnn());
+  return on_device(data, kernel_of(variant));
 }
 
 bool fits(const Environment& environment, const Problem& p) {
@@ -138,7 +149,7 @@ std::vector<Case> products(const Environment& environment, const Problem& p, con
                                           std::vector<float>(p.m * p.n), std::move(a), std::move(c), std::move(b)});
   std::vector<Case> cases;
   for (const std::string& variant : variants) {
-    Case& made = cases.emplace_back(variant == "openblas" ? on_openblas(data) : on_device(data, kernel_of(variant)));
+    Case& made = cases.emplace_back(variant_of(data, variant));
     const double m = static_cast<double>(p.m), k = static_cast<double>(p.k), n = static_cast<double>(p.n);
     made.flops = 2 * m * k * n;
     made.bytes = sizeof(float) * (m * k + k * n + m * n);
@@ -159,13 +170,14 @@ Suite matmul_suite() {
         Size{8, 4096, 4096}, Size{1, 4096, 11008}, Size{64, 1024, 1024}, Size{512, 512, 512}, Size{1024, 1024, 1024},
         Size{3, 1000, 1003}, Size{17, 769, 1031}, Size{100, 100, 100}}) {
     for (const Layout layout : {Layout::nk, Layout::kn}) {
-      std::vector<std::string> variants{"auto", "naive", "tiled", "subgroup", "panel", "openblas"};
+      std::vector<std::string> variants{"auto", "naive", "tiled", "subgroup", "panel", "openblas", "onednn"};
       std::vector<Comparison> comparisons{{"auto", "naive", 1}, {"auto", "tiled"}};
       if (s.m == 1) {
         variants.insert(variants.begin() + 2, "gemv");
         comparisons.push_back({"auto", "gemv"});
       }
       comparisons.push_back({"auto", "openblas"});
+      comparisons.push_back({"auto", "onednn"});
       suite.groups.push_back({"matmul/" + std::to_string(s.m) + "x" + std::to_string(s.k) + "x" + std::to_string(s.n) +
                                   "/" + brontes::to_string(layout),
                               variants, comparisons, s.quick, [s, layout, variants](const Environment& e) {

@@ -17,6 +17,7 @@ Suite raw_suite();
 Suite reduce_suite();
 Suite rows_suite();
 Suite select_suite();
+Suite transfer_suite();
 Suite views_suite();
 
 }  // namespace brontes::bench

@@ -1,7 +1,9 @@
-"""Usage: check_formats.py BRONTES_BENCH
+"""Usage: check_formats.py BRONTES_BENCH [--browser]
 
 Writes a short run in every format and has the programs read it that it is meant for, as far as they are installed:
-Google Benchmark's compare.py, pyperf, and Chromium for the page. What is not is named, and the structure is checked.
+Google Benchmark's compare.py and pyperf. What is not is named, and the structure is checked.
+
+With --browser the page is opened in Chromium, light and dark, and nothing else is checked. Exit status 77 without it.
 """
 
 import json
@@ -62,7 +64,7 @@ def check_pyperf(path):
     expect(done.returncode == 0, f"pyperf cannot read it: {done.stdout}")
 
 
-def check_page(path, names, folder):
+def check_page(path, names):
     text = path.read_text(encoding="utf-8")
     page = xml.etree.ElementTree.fromstring(text)
     headings = [heading.text for heading in page.iter("{http://www.w3.org/1999/xhtml}h2")]
@@ -70,30 +72,54 @@ def check_page(path, names, folder):
                    "Cost of chains and of dispatches", "Ratios", "History", "All cases"):
         expect(wanted in headings, f"--html: no {wanted}")
     expect("prefers-color-scheme: dark" in text, "--html: nothing for the dark")
-    expect("<script" not in text and "src=" not in text and "href=" not in text and "url(" not in text,
-           "--html: not self-contained")
+    for fetch in (" src=", " href=", "url(", "@import", "import(", "fetch(", "XMLHttpRequest"):
+        expect(fetch not in text, f"--html: not self-contained, it has {fetch}")
+    expect("uPlot" in text and "The MIT License (MIT)" in text and "Leon Sorokin" in text,
+           "--html: the chart library or its licence is missing")
+    scripts = {element.get("id"): element.text for element in page.iter("{http://www.w3.org/1999/xhtml}script")}
+    data = json.loads(scripts["data"])
+    expect({point["name"] for point in data["roofline"]["points"]} <= set(names) and data["roofline"]["points"],
+           "--html: the roofline has other cases")
+    expect(data["roofline"]["bandwidth"] > 0 and data["roofline"]["arithmetic"] > 0, "--html: no roofs")
+    shown = {f"{group['name']}/{v['name']}" for group in data["history"] for v in group["variants"]}
+    expect(shown == set(names) and len(data["files"]) == 2, "--html: the history has other cases")
     expect(all(name in text for name in names), "--html: a case is missing")
     tips = [tip.text for tip in page.iter(SVG + "title")]
     expect(any(name in tip for tip in tips for name in names), "--html: no tooltips")
-    if not shutil.which("chromium"):
-        print("check_formats: the page was not rendered: there is no chromium")
-        return
-    options = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,1400",
-               f"--user-data-dir={folder / 'profile'}")
+
+
+def check_in_browser(path, names, folder):
+    text = path.read_text(encoding="utf-8")
+    charts = text.count(' data-chart="')
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+               "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+               "--window-size=1000,1400", f"--user-data-dir={folder / 'profile'}")
     sizes = {}
     for scheme in ("light", "dark"):
         picture = folder / f"{scheme}.png"
         dark = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
-        done = run("chromium", *options, *dark, f"--screenshot={picture}", path.as_uri())
+        done = run("chromium", *options, *dark, "--virtual-time-budget=5000", f"--screenshot={picture}", path.as_uri())
         expect(picture.exists(), f"chromium makes no picture ({scheme}): {done.stdout}")
         sizes[scheme] = picture.read_bytes() if picture.exists() else b""
     expect(len(sizes["light"]) > 10_000, "the page is empty")
     expect(sizes["light"] != sizes["dark"], "the page looks the same in the dark")
     # What the browser made of it: every case is there after parsing, and every chart has a place.
-    done = subprocess.run(["chromium", *options, "--dump-dom", path.as_uri()], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, timeout=240)
-    expect(all(name in done.stdout for name in names) and "<circle" in done.stdout, "chromium lost something")
+    # Tall, so that all charts are in view, which is when they are drawn.
+    tall = [option for option in options if not option.startswith("--window-size")]
+    done = subprocess.run(["chromium", *tall, "--window-size=1000,20000", "--virtual-time-budget=5000",
+                           "--enable-logging=stderr", "--dump-dom", path.as_uri()], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=240)
+    expect(all(name in done.stdout for name in names), "chromium lost something")
+    expect(f'data-charts="{charts}"' in done.stdout, "the page's script did not run to its end")
+    expect(done.stdout.count("<canvas") == charts, f"{done.stdout.count('<canvas')} charts are drawn, not {charts}")
+    complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    expect(not complaints, f"the browser complains: {complaints}")
 
+
+in_browser = "--browser" in sys.argv[2:]
+if in_browser and not shutil.which("chromium"):
+    print("skipped: there is no chromium")
+    sys.exit(77)
 
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
@@ -125,9 +151,10 @@ with tempfile.TemporaryDirectory() as name:
     done = run(program, "report", older, files["json"], "--html", page, "--google", again)
     expect(done.returncode == 0, f"report: exit status {done.returncode}: {done.stdout}")
     expect(again.read_bytes() == files["google"].read_bytes(), "report writes another file than the run did")
-    check_page(page, names, folder)
-    if len(sys.argv) > 2:
-        shutil.copytree(folder, sys.argv[2], dirs_exist_ok=True, ignore=shutil.ignore_patterns("profile"))
+    if in_browser:
+        check_in_browser(page, names, folder)
+    else:
+        check_page(page, names)
 
     for arguments in (["report", older, "--json", "-", "--google", "-"], ["report", older, "--html", "no-such/x.html"]):
         done = run(program, *arguments)

@@ -3,6 +3,9 @@
 Runs a benchmark for real, as it is and made worse on purpose, and checks that `compare` and `--against` tell one from
 the other: 20 comparisons of a build with itself pass, and one more barrier, one more allocation and a kernel that takes
 1.5 times as long do not.
+
+Exit status 77, which Meson reads as skipped, when all of that holds but the last, on a machine where runs of one build
+differ by more than the half of it.
 """
 
 import json
@@ -14,9 +17,11 @@ import tempfile
 
 program = sys.argv[1]
 problems = []
+unclear = []
 
-# Above that nobody can tell 1.5 times from noise.
-MOST_NOISE = 0.2
+# How far the median of the runs may be from the fastest. Above that half of the runs of one build were disturbed by half
+# of the difference that is looked for, and nobody can promise to find it.
+MOST_NOISE = 0.25
 
 COMPARISONS = 20
 RUNS = COMPARISONS + 9
@@ -33,9 +38,9 @@ def run(*arguments, regress=""):
                           env=environment)
 
 
-def spread_of_minima(report):
+def noise_of(report):
     minima = sorted(entry["min"] for entry in report["cases"][0]["runs"])
-    return (minima[-1] - minima[0]) / minima[len(minima) // 2]
+    return minima[len(minima) // 2] / minima[0] - 1
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -59,6 +64,12 @@ with tempfile.TemporaryDirectory() as name:
         share([entry for build, entry in turns if build == "B"], new)
         done = run("compare", old, new)
         expect(done.returncode == 0, f"a comparison with itself fails, {first}: {done.stdout}")
+
+    # All of them at once, which is enough for ranks to decide.
+    share(runs[0:28:4] + runs[3:28:4], old)
+    share(runs[1:28:4] + runs[2:28:4], new)
+    done = run("compare", old, new)
+    expect(done.returncode == 0, f"a comparison of 14 runs with 14 of the same build fails: {done.stdout}")
 
     for regress, count in (("barrier", "barriers"), ("device-allocation", "device_allocations"),
                            ("host-allocation", "host_allocations")):
@@ -84,12 +95,13 @@ with tempfile.TemporaryDirectory() as name:
                    "--against-json", files[1], regress=own)
         reports = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         expect(all(r["interleaved"] for r in reports), "the files do not say that they are interleaved")
-        noise = max(map(spread_of_minima, reports))
-        if noise > MOST_NOISE:
-            print(f"check_gate: runs differ by {noise:.0%}; whether 1.5 times is found says nothing here")
+        found = done.returncode == status and f"{word}  gate/tanh/6/op" in done.stdout
+        if not found and max(map(noise_of, reports)) > MOST_NOISE:
+            unclear.append(done.stdout)
             continue
         expect(done.returncode == status, f"{word}: exit status {done.returncode}, expected {status}: {done.stdout}")
         expect(f"{word}  gate/tanh/6/op" in done.stdout, f"{word} is not said: {done.stdout}")
+        print(f"check_gate: {word} after {len(reports[0]['cases'][0]['runs'])} runs of each build")
 
     for arguments in (["compare"], ["compare", base], ["compare", base, base, base], ["compare", base, folder / "none"],
                       ["compare", base, base, "--threshold", "much"], ["compare", base, base, "--nonsense"],
@@ -101,4 +113,6 @@ with tempfile.TemporaryDirectory() as name:
 
 for problem in problems:
     print(f"check_gate: {problem}", file=sys.stderr)
-sys.exit(1 if problems else 0)
+for text in unclear:
+    print(f"check_gate: SKIPPED: this machine is too noisy to tell 1.5 times from noise:\n{text}", file=sys.stderr)
+sys.exit(1 if problems else 77 if unclear else 0)

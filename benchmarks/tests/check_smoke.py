@@ -41,6 +41,8 @@ for name in ("chain/relu-scale-add/1000000/batch", "chain/relu-scale-add/1000/on
              "matmul-batched/32x128x64x128/nk/batched", "matmul-batched/12x1x64x1024/nk/loop",
              "matmul-cache/resident/1x4096x4096/cached", "matmul-cache/types/1x4096x4096/q4_0-9MiB",
              "raw/one-op/64/raw", "raw/tiny-ops/1000/batch", "raw/replay-1/64/replay",
+             "transfer/upload/1000/write", "transfer/readback/1000000/read",
+             "cold/elementwise/first-use", "cold/matmul/cached", "matmul/1024x1024x1024/kn/onednn",
              "ops/matmul/64x256x256/nk/op", "ops/matmul/64x256x256/nk/copy", "reduce/sum/16000000/resident"):
     expect(name in names, f"--list lacks {name}")
 
@@ -70,7 +72,7 @@ expect(" of " not in run("--quick", "--filter", "^raw/one-op/").stderr, "progres
 suite = run("ops", "--list").stdout.split()
 expect(suite and suite == [name for name in names if name.startswith("ops/")], "a suite by its name has other cases")
 
-selection = ["--quick", "--filter", "^(chain|dispatch|ops|raw)/"]
+selection = ["--quick", "--filter", "^(chain|dispatch|ops|raw|transfer)/"]
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / "report.json"
     done = run(*selection, "--json", str(path))
@@ -105,21 +107,27 @@ with tempfile.TemporaryDirectory() as folder:
 expect(report["complete"] is True and report["date"].endswith("Z"), "no date, or not complete")
 expect(report["format"] == 1, "another format version")
 for part, keys in {"device": ("name", "driver", "cpu_driver", "uuid"), "build": ("type", "compiler"),
-                   "machine": ("cpu", "cpus", "simd", "load"), "openblas": ("available", "core")}.items():
+                   "machine": ("cpu", "cpus", "simd", "load"), "openblas": ("available", "core"),
+                   "onednn": ("available", "version"),
+                   "limits": ("source", "gflop_per_s", "gb_per_s", "host_threads")}.items():
     for key in keys:
         expect(key in report[part], f"{part} lacks {key}")
 expect(report["failed"] == [], f"failed: {report['failed']}")
+expect(report["limits"]["source"] == "host" and report["limits"]["gflop_per_s"] > 0 and
+       report["limits"]["gb_per_s"] > 0, f"no limits of the machine: {report['limits']}")
 
 cases = {case["name"]: case for case in report["cases"]}
 expected = set(run(*selection, "--list").stdout.split())
 expect(set(cases) | {s["name"] for s in report["skipped"]} == expected, "the report has not the cases of --list")
 for name, case in cases.items():
     expect(0 < case["min"] <= case["median"], f"{name}: min {case['min']}, median {case['median']}")
+    known = case["bytes"] > 0 or case["flops"] > 0
+    expect(("of_limit" in case) == known, f"{name}: {'no' if known else 'a'} share of the limit")
     expect(case["iterations"] > 0 and case["epochs"] == len(case["samples"]) > 0, f"{name}: no samples")
 
 for name, case in cases.items():
     # What is measured on another device, or on the host alone, has no counts.
-    if "/raw" in name:
+    if "/raw" in name or name.startswith("transfer/") and name.endswith("/host"):
         expect("counts" not in case, f"{name}: counts of another device")
         continue
     counts = case["counts"]

@@ -21,7 +21,8 @@ _brontes() {
           demo) choices='--device --help' ;;
           devices | info) choices='--device --json --help' ;;
           explain) choices='--device --json --layout --help' ;;
-          kernels | version) choices='--json --help' ;;
+          kernels) choices='--compiled --device --isa --json --help' ;;
+          version) choices='--json --help' ;;
           plan) choices='--device --format --json --recorded --help' files=yes ;;
           profile) choices='--all --device --gbytes --gflops --json --no-limits --runs --help' files=yes ;;
           run) choices='--device --json --help' files=yes ;;

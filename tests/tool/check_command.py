@@ -128,11 +128,16 @@ def check_reports():
     expect("devices: one is used", devices and sum(d["used"] for d in devices) == 1)
     info = report("info")
     expect("info", info and info["device"]["name"] and info["pipeline_cache"]["state"] and info["tuning"]["state"])
-    expect("info for people", "Pipeline cache" in brontes("info").stdout)
+    expect("info: features", info and "timelineSemaphore" in info["features"] and isinstance(info["extensions"], list))
+    shown = brontes("info").stdout
+    expect("info for people", "Pipeline cache" in shown and "Features used\n  timelineSemaphore" in shown)
     kernels = report("kernels")
     expect("kernels", kernels and {k["access"] for k in kernels} == {"storage", "texel", "pointer"} and
            any(k["name"] == "softmax" for k in kernels) and all(k["spirv_bytes"] > 100 for k in kernels))
     expect("kernels for people", "softmax" in brontes("kernels").stdout)
+    # Drivers for CPUs do not tell what they make of a kernel.
+    expect("kernels --compiled says why not",
+           "VK_KHR_pipeline_executable_properties" in brontes("kernels", "--compiled", status=1).stderr)
     expect("explain", report("explain", "8", "16", "32")["kernel"])
 
 

@@ -4,12 +4,55 @@
 #include "terminal.hpp"
 
 #include <brontes/brontes.hpp>
+#define VK_NO_PROTOTYPES
+#include <brontes/vulkan.hpp>
 
 #include <cstdio>
 #include <iostream>
+#include <string>
+#include <vector>
 
 namespace tool {
 namespace {
+
+// Features and extensions that the library uses on this device, by Vulkan's names: what recommended_features() turns
+// on.
+struct Used {
+  std::vector<std::string> features, extensions;
+};
+
+Used used_by(const brontes::Device& device) {
+  const brontes::vulkan::Handles handles = brontes::vulkan::handles(device);
+  const auto wanted =
+      brontes::vulkan::recommended_features(handles.get_instance_proc_addr, handles.instance, handles.physical_device);
+  Used used;
+  if (!wanted) return used;
+  auto add = [&](VkBool32 on, const char* name) {
+    if (on != VK_FALSE) used.features.emplace_back(name);
+  };
+  add(wanted->vulkan12.timelineSemaphore, "timelineSemaphore");
+  add(wanted->vulkan12.bufferDeviceAddress, "bufferDeviceAddress");
+  add(wanted->vulkan10.shaderInt64, "shaderInt64");
+  add(wanted->subgroup_size.subgroupSizeControl, "subgroupSizeControl");
+  add(wanted->subgroup_size.computeFullSubgroups, "computeFullSubgroups");
+  add(wanted->cooperative_matrix.cooperativeMatrix, "cooperativeMatrix");
+  add(wanted->vulkan12.shaderFloat16, "shaderFloat16");
+  add(wanted->vulkan12.vulkanMemoryModel, "vulkanMemoryModel");
+  for (const char* name : wanted->extensions) used.extensions.emplace_back(name);
+  return used;
+}
+
+void print_names(const char* title, const std::vector<std::string>& names) {
+  std::printf("%s\n", title);
+  for (const std::string& name : names) std::printf("  %s\n", name.c_str());
+  if (names.empty()) std::printf("  none\n");
+}
+
+void put_names(Json& json, const char* key, const std::vector<std::string>& names) {
+  json.begin(key, '[');
+  for (const std::string& name : names) json.put(nullptr, name);
+  json.end(']');
+}
 
 void print(const brontes::Device& device) {
   const brontes::DeviceInfo& d = device.info();
@@ -30,6 +73,9 @@ void print(const brontes::Device& device) {
   std::printf("  reached by kernels        as %s\n", brontes::to_string(d.access));
   std::printf("  reached by the host       %s\n", d.mapped_memory ? "mapped: no copies" : "through staging copies");
   std::printf("  heap                      %s bytes\n", text(memory.heap_bytes).c_str());
+  const Used used = used_by(device);
+  print_names("Features used", used.features);
+  print_names("Extensions used", used.extensions);
   std::printf("Pipeline cache\n");
   std::printf("  %s%s%s\n", brontes::to_string(cache.state), cache.path.empty() ? "" : ": ", cache.path.c_str());
   if (!cache.note.empty()) std::printf("  %s\n", cache.note.c_str());
@@ -60,6 +106,9 @@ void write_json(const brontes::Device& device) {
   json.put("access", brontes::to_string(d.access));
   json.put("heap_bytes", device.memory().heap_bytes);
   json.end('}');
+  const Used used = used_by(device);
+  put_names(json, "features", used.features);
+  put_names(json, "extensions", used.extensions);
   json.begin("pipeline_cache", '{');
   json.put("state", brontes::to_string(cache.state));
   json.put("path", cache.path);
@@ -82,8 +131,8 @@ void write_json(const brontes::Device& device) {
 const char* const info_help =
     "Usage: brontes info [--device WHICH] [--json]\n"
     "\n"
-    "Says what the library makes of a device: its limits, how its memory is reached, and whether a pipeline\n"
-    "cache and measurements of `brontes tune` were found.\n"
+    "Says what the library makes of a device: its limits, how its memory is reached, which features and extensions\n"
+    "are used, and whether a pipeline cache and measurements of `brontes tune` were found.\n"
     "\n"
     "  --device WHICH  an index, a part of the name, or a UUID; see `brontes devices`\n"
     "  --json          the same as JSON\n";

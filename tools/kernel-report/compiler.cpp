@@ -6,6 +6,7 @@
 #include "vk/pipelines.hpp"
 #include "vk/result.hpp"
 
+#include <cstdlib>
 #include <cstring>
 
 namespace kernel_report {
@@ -43,16 +44,22 @@ Result<std::unique_ptr<Compiler>> Compiler::open() {
   self->instance_ = *instance;
   auto devices = brontes::vk::describe_all(**instance);
   if (!devices) return devices.error();
-  bool found = false;
+  // Those that tell, and of them the one that a program would get.
+  std::vector<brontes::vk::PhysicalDevice> telling;
+  std::vector<brontes::DeviceInfo> infos;
   for (const brontes::vk::PhysicalDevice& device : *devices) {
-    if (found || !device.info.suitable || !tells(**instance, device.handle)) continue;
-    found = true;
-    self->physical_ = device;
+    if (!device.info.suitable || !tells(**instance, device.handle)) continue;
+    telling.push_back(device);
+    infos.push_back(device.info);
   }
-  if (!found) {
+  if (telling.empty()) {
     return Error(Errc::no_device, "no device here has " VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME
-                                  "; run under tools/with-driver radv");
+                                  ": their drivers do not tell");
   }
+  const char* wish = std::getenv("BRONTES_DEVICE");
+  const auto chosen = brontes::vk::choose_device({infos.data(), infos.size()}, wish == nullptr ? "" : wish, true);
+  if (!chosen) return chosen.error();
+  self->physical_ = telling[*chosen];
 
   const float priority = 1.0f;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};

@@ -30,7 +30,8 @@ struct Figures {
 
 class Compiler {
  public:
-  /// The first device that offers VK_KHR_pipeline_executable_properties. Errc::no_device if none does.
+  /// Of the devices that offer VK_KHR_pipeline_executable_properties the one that BRONTES_DEVICE names, or the best.
+  /// Errc::no_device if none does.
   static brontes::Result<std::unique_ptr<Compiler>> open();
   ~Compiler();
   Compiler(const Compiler&) = delete;

@@ -9,6 +9,9 @@
 //   kernel-report --target amd-navi21 --spirv somebody-elses.spv
 //
 // Exit status: 0; 1 if something went wrong or a pipeline spills; 2 for bad arguments; 77 if no driver tells.
+//
+// Without BRONTES_WITH_DRIVER it is what `brontes kernels --compiled` runs: there is no --target, and no driver that
+// tells is exit status 1.
 #include "arguments.hpp"
 #include "cases.hpp"
 #include "compiler.hpp"
@@ -40,8 +43,11 @@ constexpr const char* usage =
     "usage: kernel-report [--target TARGET] [--json | --markdown | --isa] [PART-OF-A-NAME... | --spirv FILE]\n"
     "Figures of the library's pipelines from the current driver's compiler; --isa for their code. --spirv: of another\n"
     "module, with its constants as they are, storage buffers at bindings 0 to 15, and 128 bytes of push constants.\n"
+#ifdef BRONTES_WITH_DRIVER
     "Without a GPU: --target radv, and after tools/setup --with-gpu-compilers nvidia-ada, amd-navi21, amd-navi31,\n"
-    "amd-gfx1201, intel-dg2, intel-lnl, adreno-740 or apple-m1.\n";
+    "amd-gfx1201, intel-dg2, intel-lnl, adreno-740 or apple-m1.\n"
+#endif
+    ;
 
 unsigned long long number(std::uint64_t value) { return value; }
 
@@ -164,6 +170,7 @@ bool wanted(const std::string& name, const std::vector<std::string>& parts) {
   return parts.empty();
 }
 
+#ifdef BRONTES_WITH_DRIVER
 // This program again, with the same arguments, under a driver of tools/with-driver.
 int run_with(const std::string& target, const char* name, const tool::Parsed& parsed) {
   std::error_code error;
@@ -180,13 +187,16 @@ int run_with(const std::string& target, const char* name, const tool::Parsed& pa
   std::perror("kernel-report: tools/with-driver");
   return 1;
 }
+#endif
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const tool::Parsed parsed =
-      tool::parse(tool::Arguments(argv + std::min(argc, 1), argv + argc),
-                  {{"--json", "--markdown", "--isa", "--help", "-h"}, {"--target", "--spirv"}, std::nullopt});
+  tool::Syntax syntax{{"--json", "--markdown", "--isa", "--help", "-h"}, {"--spirv"}, std::nullopt};
+#ifdef BRONTES_WITH_DRIVER
+  syntax.options.emplace_back("--target");
+#endif
+  const tool::Parsed parsed = tool::parse(tool::Arguments(argv + std::min(argc, 1), argv + argc), syntax);
   if (!parsed.problem.empty()) {
     std::fprintf(stderr, "kernel-report: %s\n%s", parsed.problem.c_str(), usage);
     return 2;
@@ -200,12 +210,18 @@ int main(int argc, char** argv) {
                         : parsed.flag("--json")     ? Format::json
                                                     : Format::text;
 
+#ifdef BRONTES_WITH_DRIVER
   if (const std::string target = parsed.option("--target"); !target.empty()) return run_with(target, argv[0], parsed);
+#endif
 
   auto compiler = kernel_report::Compiler::open();
   if (!compiler) {
     std::fprintf(stderr, "kernel-report: %s\n", compiler.error().message.c_str());
+#ifdef BRONTES_WITH_DRIVER
     return 77;
+#else
+    return 1;
+#endif
   }
   const std::string spirv = parsed.option("--spirv");
   auto cases = spirv.empty() ? kernel_report::all_cases((*compiler)->traits())

@@ -1,6 +1,7 @@
 #include "arguments.hpp"
 
-#include <algorithm>
+#include <getopt.h>
+
 #include <charconv>
 #include <system_error>
 #include <utility>
@@ -8,9 +9,36 @@
 namespace tool {
 namespace {
 
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+// getopt_long() goes by numbers. Those of flags and options are above what a character can be.
+constexpr int first_number = 256;
+
+// As getopt_long() wants it.
+struct Table {
+  std::vector<option> entries;
+  std::string letters;             // of flags such as -h
+  std::vector<std::string> names;  // by number
+
+  explicit Table(const Syntax& syntax) : letters("-:") {  // positional arguments in their order, and no messages
+    auto add = [&](const std::vector<std::string>& all, int argument) {
+      for (const std::string& name : all) {
+        if (name.rfind("--", 0) == 0) {
+          entries.push_back({name.c_str() + 2, argument, nullptr, first_number + static_cast<int>(names.size())});
+          names.push_back(name);
+        } else {
+          letters += name.substr(1) + (argument == required_argument ? ":" : "");
+        }
+      }
+    };
+    add(syntax.flags, no_argument);
+    add(syntax.options, required_argument);
+    entries.push_back({nullptr, 0, nullptr, 0});
+  }
+
+  std::string name(int number) const {
+    if (number >= first_number) return names[static_cast<std::size_t>(number - first_number)];
+    return std::string("-") + static_cast<char>(number);
+  }
+};
 
 }  // namespace
 
@@ -25,27 +53,36 @@ Parsed parse(const Arguments& arguments, const Syntax& syntax) {
     parsed.problem = std::move(problem);
     return parsed;
   };
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (argument.size() < 2 || argument[0] != '-') {
-      parsed.positional.push_back(argument);
-      continue;
-    }
-    const std::size_t equals = argument.find('=');
-    const std::string name = argument.substr(0, equals);
-    if (has(syntax.flags, name)) {
-      if (equals != std::string::npos) return fail(name + " takes no value");
-      parsed.flags.insert(name);
-    } else if (!has(syntax.options, name)) {
-      return fail("unknown option " + name);
-    } else if (equals != std::string::npos) {
-      parsed.options[name] = argument.substr(equals + 1);
-    } else if (i + 1 < arguments.size()) {
-      parsed.options[name] = arguments[++i];
+  const Table table(syntax);
+  std::vector<std::string> words = arguments;
+  std::string program;
+  std::vector<char*> argv{program.data()};
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const int argc = static_cast<int>(argv.size()) - 1;
+
+  optind = 0;  // begin anew, also inside a word
+  for (;;) {
+    const int at = optind == 0 ? 1 : optind;
+    const int number = getopt_long(argc, argv.data(), table.letters.c_str(), table.entries.data(), nullptr);
+    if (number == -1) break;
+    if (number == 1) {
+      parsed.positional.emplace_back(optarg);
+    } else if (number == ':') {
+      return fail(table.name(optopt) + " needs a value");
+    } else if (number == '?') {
+      // A flag that was given a value has its number; what is not known has none, or is a letter.
+      if (optopt >= first_number) return fail(table.name(optopt) + " takes no value");
+      const std::string word = argv[static_cast<std::size_t>(at)];
+      return fail("unknown option " + word.substr(0, word.find('=')));
+    } else if (optarg != nullptr) {
+      parsed.options[table.name(number)] = optarg;
     } else {
-      return fail(name + " needs a value");
+      parsed.flags.insert(table.name(number));
     }
   }
+  for (int i = optind; i < argc; ++i) parsed.positional.emplace_back(argv[static_cast<std::size_t>(i)]);
+
   const std::size_t got = parsed.positional.size();
   const std::size_t wanted = syntax.positional.value_or(got);
   if (got > wanted) return fail("unexpected argument \"" + parsed.positional[wanted] + "\"");

@@ -1,4 +1,5 @@
-// Reading a program's arguments: flags, options that take a value, and the rest.
+// Reading a program's arguments: flags, options that take a value, and the rest. By getopt_long() of the C library, so
+// that they may be given as with any other program.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,10 @@ struct Parsed {
   std::string option(const std::string& name) const;
 };
 
-/// Accepts `--flag`, `--option VALUE` and `--option=VALUE`, in any order. What begins with no dash, or is nothing but
-/// one, is positional.
+/// Accepts `--flag`, `--option VALUE` and `--option=VALUE`, in any order, and any beginning of a name that fits only
+/// one. What begins with no dash, or is nothing but one, is positional, and so is everything behind `--`.
+///
+/// Thread-safety: one thread at a time, as with getopt_long().
 Parsed parse(const Arguments& arguments, const Syntax& syntax);
 
 /// A whole number in decimal digits that fits in 64 bits.

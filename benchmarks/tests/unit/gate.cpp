@@ -69,11 +69,42 @@ TEST_CASE("noise between the runs raises the floor above what the threshold says
   const Times jumping{{14, 18, 22}, {13, 16, 20}};
   const Verdict verdict = judge(steady, jumping, threshold);
   CHECK(verdict.floor > 0.5);
+  CHECK(verdict.change == Change::unclear);
   CHECK(judge(steady, {{15, 15, 15}, {14, 14, 14}}, threshold).change == Change::slower);
 }
 
-TEST_CASE("minima that overlap are no difference", "[gate]") {
-  CHECK(judge({{10, 10, 10}, {9, 9, 12}}, {{13, 13, 13}, {11.5, 12, 12}}, 0.0).change == Change::none);
+TEST_CASE("a few minima that overlap are unclear, and none if they are close", "[gate]") {
+  CHECK(judge({{10, 10, 10}, {9, 9, 12}}, {{13, 13, 13}, {11.5, 12, 12}}, 0.0).change == Change::unclear);
+  CHECK(judge({{10, 10, 10}, {9, 9, 12}}, {{10, 10, 10}, {9.5, 9.5, 12}}, 0.1).change == Change::none);
+}
+
+TEST_CASE("the chance of ranks is that of Mann and Whitney", "[gate]") {
+  // Of 20 orders one has no pair the wrong way round, one has one, two have two and three have three.
+  CHECK(chance_of_ranks({1, 2, 3}, {4, 5, 6}) == 1.0 / 20);
+  CHECK(chance_of_ranks({1, 2, 4}, {3, 5, 6}) == 2.0 / 20);
+  CHECK(chance_of_ranks({1, 2, 6}, {3, 4, 5}) == 7.0 / 20);
+  CHECK(chance_of_ranks({4, 5, 6}, {1, 2, 3}) == 1.0);
+  CHECK(chance_of_ranks({1, 1, 1}, {1, 1, 1}) == 1.0);
+  CHECK(chance_of_ranks({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {11, 12, 13, 14, 15, 16, 17, 18, 19, 20}) < least_chance);
+  CHECK(chance_of_ranks({1, 2, 3, 4, 5, 6, 7, 8, 9}, {11, 12, 13, 14, 15, 16, 17, 18, 19}) > least_chance);
+}
+
+TEST_CASE("on a machine where every third run takes up to twice as long, forty runs tell 1.5 times from nothing",
+          "[gate]") {
+  std::size_t unclear = 0;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    Machine machine(Noise::wild, i);
+    const Report old = machine.report(cases, 1, 40);
+    const Difference same = difference_of(old, machine.report(cases, 1, 40), threshold);
+    INFO("comparison " << i << "\n" << printed(same));
+    REQUIRE_FALSE(same.regressed());
+    const Difference slower = difference_of(old, machine.report(cases, 1.5, 40), threshold);
+    INFO(printed(slower));
+    REQUIRE(slower.cases[2].time.change == Change::slower);
+    unclear += difference_of(machine.report(3, 1, 5), machine.report(3, 1.5, 5), threshold).unclear().size();
+  }
+  // Five runs are too few: that is when cases run again.
+  CHECK(unclear > 50);
 }
 
 TEST_CASE("with fewer than three runs times are not judged, but counts are", "[gate]") {
@@ -137,6 +168,27 @@ TEST_CASE("a count that only one version of the harness knows is not compared", 
   Report now = machine.report(5);
   now.cases[0].counts["something_new"] = 5;
   CHECK_FALSE(difference_of(old, now, threshold).regressed());
+}
+
+TEST_CASE("instructions that valgrind counted are counts, but for the last two percent", "[gate]") {
+  Machine machine(Noise::quiet, 1);
+  Report old = machine.report(3);
+  Report now = machine.report(3);
+  now.cases[0].host_instructions = 1;  // only in one of them
+  old.cases[1].host_instructions = 100'000;
+  now.cases[1].host_instructions = 101'900;
+  CHECK_FALSE(difference_of(old, now, threshold).regressed());
+  now.cases[1].host_instructions = 102'100;
+  const Difference worse = difference_of(old, now, threshold);
+  CHECK(worse.regressed());
+  CHECK(printed(worse).find("GREW    work/size-1/op: host_instructions 100000 -> 102100") != std::string::npos);
+  old.cases[2].host_instructions = 4'000;
+  now.cases[2].host_instructions = 4'400;
+  CHECK(difference_of(old, now, threshold).cases[2].counts.empty());
+  now.cases[1].host_instructions = 90'000;
+  const Difference better = difference_of(old, now, threshold);
+  CHECK_FALSE(better.regressed());
+  CHECK(printed(better).find("shrank  work/size-1/op: host_instructions") != std::string::npos);
 }
 
 TEST_CASE("a case that fails now is a regression, one that is gone is named", "[gate]") {

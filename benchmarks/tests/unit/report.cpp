@@ -1,5 +1,6 @@
 // Reports: merged, written and read, in every format.
 #include "formats.hpp"
+#include "limits.hpp"
 #include "progress.hpp"
 #include "repeat.hpp"
 #include "report_json.hpp"
@@ -11,6 +12,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include <regex>
 #include <sstream>
 
 namespace brontes::bench::test {
@@ -23,6 +25,8 @@ Report sample(std::size_t runs = 3) {
   report.provenance.commit = "abcdef";
   report.provenance.date = "2026-01-02T03:04:05Z";
   report.provenance.peers = {{"openblas", "", {{"core", "Haswell"}}}};
+  report.provenance.limits = {1e11, 2e10, "host", 1e11, 2e10, 2};
+  report.cases[3].host_instructions = 12345;
   report.ratios = {{"work/size-0", "op", "op", 1, 1, 2}};
   report.skipped = {{"work/size-9/op", "not here"}};
   report.failed = {{"work/size-8/op", "wrong \"result\""}};
@@ -87,6 +91,41 @@ TEST_CASE("merged reports have all runs, the least of each count, and ratios of 
   CHECK(all.cases[1].counts.at("host_allocations") == least);
   CHECK(all.skipped.size() == 1);
   CHECK(all.ratios.size() == 1);
+}
+
+TEST_CASE("a case is as close to the limit as the longer of its arithmetic and its bytes allow", "[report]") {
+  CaseResult c = sample(1).cases[0];
+  c.runs[0].median = 0.5;
+  const Limits limits{100, 10, "kernels", 1000, 20, 2};
+  c.flops = 20, c.bytes = 1;
+  CHECK(c.share_of(limits) == 0.4);
+  CHECK(c.arithmetic_bound(limits));
+  c.bytes = 4;
+  CHECK(c.share_of(limits) == 0.8);
+  CHECK_FALSE(c.arithmetic_bound(limits));
+  // What has no counts did not run on the device.
+  c.counts.clear();
+  CHECK(c.share_of(limits) == 0.4);
+  CHECK(c.share_of({}) == 0);
+  c.bytes = c.flops = 0;
+  CHECK(c.share_of(limits) == 0);
+}
+
+TEST_CASE("limits of this machine are rates that a CPU can have", "[report]") {
+  const double flops = measure_multiply_adds(), bytes = measure_triad();
+  CHECK(flops > 1e8);
+  CHECK(flops < 1e15);
+  CHECK(bytes > 1e7);
+  CHECK(bytes < 1e13);
+}
+
+TEST_CASE("a filter of names matches them and no others", "[report]") {
+  const std::vector<std::string> names{"chain/a+b/1/op", "matmul/1x2x3/kn/(auto)"};
+  const std::regex filter(filter_of(names), std::regex::ECMAScript);
+  for (const std::string& name : names) CHECK(std::regex_search(name, filter));
+  for (const char* other : {"chain/a+b/1/op2", "chain/aab/1/op", "matmul/1x2x3/kn/auto", "x/chain/a+b/1/op"}) {
+    CHECK_FALSE(std::regex_search(other, filter));
+  }
 }
 
 TEST_CASE("Google Benchmark's format has an entry per run, in nanoseconds", "[report]") {

@@ -15,6 +15,7 @@ enum class Noise {
   quiet,   // a few percent, from epoch to epoch
   shared,  // neighbours: now and then an epoch takes up to four times as long
   moody,   // whole runs are up to 12% slower than others
+  wild,    // every third run is up to twice as slow as the others, which differ by 20%
 };
 
 class Machine {
@@ -24,6 +25,7 @@ class Machine {
   Run run(double seconds) {
     double mood = 1;
     if (noise_ == Noise::moody) mood += 0.12 * uniform();
+    if (noise_ == Noise::wild) mood += 0.2 * uniform() + (uniform() < 0.33 ? uniform() : 0);
     Run run;
     run.iterations = 10;
     for (int epoch = 0; epoch < 15; ++epoch) {
