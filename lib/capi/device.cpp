@@ -71,6 +71,19 @@ Error device_options(const char* call, const brontes_device_options* given, Devi
   to.pipeline_cache.enabled = options.no_pipeline_cache == 0;
   to.pipeline_cache.path = text_of(options.pipeline_cache_path);
   to.pipeline_cache.save_on_close = options.no_pipeline_cache_save == 0;
+  if (options.load_pipeline_cache != nullptr) {
+    to.pipeline_cache.load = [load = options.load_pipeline_cache, data = options.pipeline_cache_data] {
+      std::vector<std::uint8_t> bytes(load(data, nullptr, 0));
+      if (!bytes.empty() && load(data, bytes.data(), bytes.size()) != bytes.size()) bytes.clear();
+      return bytes;
+    };
+  }
+  if (options.store_pipeline_cache != nullptr) {
+    to.pipeline_cache.store = [store = options.store_pipeline_cache,
+                               data = options.pipeline_cache_data](const std::vector<std::uint8_t>& bytes) {
+      return store(data, bytes.data(), bytes.size()) != 0;
+    };
+  }
   to.tuning.enabled = options.no_tuning == 0;
   to.tuning.path = text_of(options.tuning_path);
   to.tuning.calibrate = options.no_calibration == 0;

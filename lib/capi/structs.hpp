@@ -135,7 +135,7 @@ brontes_memory_needs to_c(const MemoryNeeds& needs) noexcept;
   static_assert(sizeof(void*) != 8 || sizeof(type) == offsetof(type, last) + sizeof(decltype(type::last)), \
                 #type " ends with padding: add a reserved member")
 BRONTES_FULL(brontes_simulated_limits, uncached_memory);
-BRONTES_FULL(brontes_device_options, reserved);
+BRONTES_FULL(brontes_device_options, pipeline_cache_data);
 BRONTES_FULL(brontes_device_info, reserved);
 BRONTES_FULL(brontes_device_stats, live_bytes);
 BRONTES_FULL(brontes_device_memory, budget_reported);

@@ -254,6 +254,20 @@ PipelineCacheState state_of(files::FileState file) {
   return PipelineCacheState::rejected;
 }
 
+files::FileLoad load_from(const PipelineCacheOptions& options, const files::FileIdentity& identity) {
+  files::FileLoad loaded;
+  try {
+    const std::vector<std::uint8_t> bytes = options.load ? options.load() : std::vector<std::uint8_t>();
+    if (!bytes.empty()) loaded = files::load_bytes(files::pipeline_cache_file, bytes, identity);
+  } catch (...) {
+    loaded.state = files::FileState::rejected;
+    loaded.note = "pipeline cache: PipelineCacheOptions::load threw an exception";
+  }
+  return loaded;
+}
+
+bool kept_by_host(const PipelineCacheOptions& options) { return options.load || options.store; }
+
 }  // namespace
 
 Error Context::open_cache(const PipelineCacheOptions& options) {
@@ -262,15 +276,19 @@ Error Context::open_cache(const PipelineCacheOptions& options) {
     cache_status_.note = "disabled by DeviceOptions";
   } else {
     const files::FileIdentity identity = identity_of(physical_);
-    cache_status_.path = options.path.empty()
-                             ? files::default_path(files::pipeline_cache_file, identity, cache_status_.note)
-                             : options.path;
-    if (!cache_status_.path.empty()) {
-      loaded = files::load_file(files::pipeline_cache_file, cache_status_.path, identity);
+    const bool host = kept_by_host(options);
+    if (!host) {
+      cache_status_.path = options.path.empty()
+                               ? files::default_path(files::pipeline_cache_file, identity, cache_status_.note)
+                               : options.path;
+    }
+    if (host || !cache_status_.path.empty()) {
+      loaded = host ? load_from(options, identity)
+                    : files::load_file(files::pipeline_cache_file, cache_status_.path, identity);
       cache_status_.state = state_of(loaded.state);
       cache_status_.note = loaded.note;
       cache_status_.bytes_loaded = loaded.payload.size();
-      save_on_close_ = options.save_on_close;
+      save_on_close_ = options.save_on_close && (!host || options.store);
     }
     if (!cache_status_.note.empty()) {
       const bool refused = cache_status_.state == PipelineCacheState::rejected;
@@ -282,16 +300,32 @@ Error Context::open_cache(const PipelineCacheOptions& options) {
 
 Error Context::save_cache() {
   if (Error e = usable()) return e;
-  if (cache_status_.path.empty()) {
+  if (cache_status_.state == PipelineCacheState::off) {
     return Error(Errc::invalid_argument, "save_pipeline_cache: the cache is off: " + cache_status_.note);
   }
   const std::uint64_t created = pipelines_.created;
-  auto data = pipelines_.cache_data();
-  if (!data) return data.error();
-  if (Error e = files::save_file(files::pipeline_cache_file, cache_status_.path, identity_of(physical_), *data))
-    return e;
+  if (Error e = kept_by_host(options_.pipeline_cache) ? store_cache() : write_cache()) return e;
   pipelines_saved_ = created;
   return {};
+}
+
+Error Context::write_cache() const {
+  auto data = pipelines_.cache_data();
+  if (!data) return data.error();
+  return files::save_file(files::pipeline_cache_file, cache_status_.path, identity_of(physical_), *data);
+}
+
+Error Context::store_cache() const {
+  const auto& store = options_.pipeline_cache.store;
+  if (!store) return Error(Errc::invalid_argument, "save_pipeline_cache: PipelineCacheOptions::store is empty");
+  auto bytes = cache_blob();
+  if (!bytes) return bytes.error();
+  try {
+    if (store(*bytes)) return {};
+    return Error(Errc::io, "save_pipeline_cache: PipelineCacheOptions::store did not keep the bytes");
+  } catch (...) {
+    return Error(Errc::io, "save_pipeline_cache: PipelineCacheOptions::store threw an exception");
+  }
 }
 
 Result<std::vector<std::uint8_t>> Context::cache_blob() const {

@@ -153,6 +153,8 @@ class Context : public std::enable_shared_from_this<Context> {
   void lose() const noexcept;
   Error start(const OpenQueue& queue, vulkan::MemoryAllocator host_memory, bool addresses);
   Error open_cache(const PipelineCacheOptions& options);
+  Error write_cache() const;
+  Error store_cache() const;
   void save_cache_if_wanted() noexcept;
 
   const std::uint32_t fork_generation_ = fork_generation();

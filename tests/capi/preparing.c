@@ -52,6 +52,53 @@ static void cache_as_bytes(void) {
   brontes_free(bytes);
 }
 
+struct kept {
+  uint8_t bytes[1 << 16];
+  size_t size;
+  int loads, stores;
+};
+
+static size_t load_kept(void* data, uint8_t* bytes, size_t size) {
+  struct kept* const kept = data;
+  if (bytes != NULL && size == kept->size) {
+    memcpy(bytes, kept->bytes, size);
+    ++kept->loads;
+  }
+  return kept->size;
+}
+
+static int32_t store_kept(void* data, const uint8_t* bytes, size_t size) {
+  struct kept* const kept = data;
+  ++kept->stores;
+  if (size > sizeof kept->bytes) return 0;
+  memcpy(kept->bytes, bytes, size);
+  kept->size = size;
+  return 1;
+}
+
+static void cache_by_callbacks(void) {
+  brontes_error error;
+  struct kept* const kept = calloc(1, sizeof *kept);
+  CHECK(kept != NULL);
+  if (kept == NULL) return;
+  brontes_device_options options = {0};
+  options.struct_size = sizeof options;
+  options.load_pipeline_cache = load_kept;
+  options.store_pipeline_cache = store_kept;
+  options.pipeline_cache_data = kept;
+  brontes_pipeline_cache_state state = -1;
+  for (int turn = 0; turn < 2; ++turn) {
+    brontes_device* other = NULL;
+    CHECK_OK(brontes_device_open(&options, &other, &error));
+    CHECK_OK(brontes_device_get_pipeline_cache(other, &state, NULL, NULL, NULL, &error));
+    CHECK(state == (turn == 0 ? BRONTES_PIPELINE_CACHE_COLD : BRONTES_PIPELINE_CACHE_WARM));
+    CHECK_OK(brontes_device_save_pipeline_cache(other, &error));
+    brontes_device_destroy(other);
+    CHECK(kept->loads == turn && kept->stores == turn + 1 && kept->size > 0);
+  }
+  free(kept);
+}
+
 static int32_t at_most_one(void* user_data, size_t done, size_t total, double seconds) {
   (void)total, (void)seconds;
   ++*(int*)user_data;
@@ -90,6 +137,7 @@ static void versions(void) {
 void preparing_tests(void) {
   run("pipelines are created ahead of the first run", pipelines);
   run("the pipeline cache is bytes", cache_as_bytes);
+  run("the pipeline cache goes through callbacks", cache_by_callbacks);
   run("products are tuned", tuning);
   run("the headers and the library have one version", versions);
 }

@@ -121,6 +121,63 @@ TEST_CASE_METHOD(DeviceTest, "nothing is saved at close unless asked for and pip
   CHECK_FALSE(fs::exists(scratch.file("declined")));
 }
 
+TEST_CASE_METHOD(DeviceTest, "an application may keep the bytes of the cache itself", "[cache]") {
+  const Scratch scratch;
+  std::vector<std::uint8_t> kept;
+  int loads = 0, stores = 0;
+  DeviceOptions options = options_with(scratch.file("not-used"));
+  options.pipeline_cache.load = [&] { return ++loads, kept; };
+  options.pipeline_cache.store = [&](const std::vector<std::uint8_t>& bytes) { return ++stores, kept = bytes, true; };
+  {
+    const Device device = open_device(options);
+    CHECK(device.pipeline_cache().state == PipelineCacheState::cold);
+    CHECK(device.pipeline_cache().path.empty());
+    check_device_works(device);
+    REQUIRE_FALSE(device.save_pipeline_cache());
+    CHECK(stores == 1);
+  }
+  CHECK(stores == 1);  // nothing is new when the Device is closed
+  REQUIRE_FALSE(kept.empty());
+  {
+    const Device device = open_device(options);
+    CHECK(device.pipeline_cache().state == PipelineCacheState::warm);
+    CHECK(device.pipeline_cache().bytes_loaded > 0);
+    check_device_works(device);
+  }
+  CHECK(loads == 2);
+  CHECK(stores == 2);
+
+  SECTION("damaged bytes are a cold start") {
+    kept[kept.size() / 2] ^= 1;
+    const Device device = open_device(options);
+    CHECK(device.pipeline_cache().state == PipelineCacheState::rejected);
+    CHECK_FALSE(device.pipeline_cache().note.empty());
+    check_device_works(device);
+  }
+  SECTION("what cannot be kept is an error of saving, and closing goes on") {
+    options.pipeline_cache.store = [](const std::vector<std::uint8_t>&) { return false; };
+    const Device device = open_device(options);
+    check_device_works(device);
+    CHECK(device.save_pipeline_cache().code == Errc::io);
+  }
+  SECTION("an exception is a failure") {
+    options.pipeline_cache.load = []() -> std::vector<std::uint8_t> { throw 1; };
+    options.pipeline_cache.store = [](const std::vector<std::uint8_t>&) -> bool { throw 1; };
+    const Device device = open_device(options);
+    CHECK(device.pipeline_cache().state == PipelineCacheState::rejected);
+    check_device_works(device);
+    CHECK(device.save_pipeline_cache().code == Errc::io);
+  }
+  SECTION("without a way to store there is nothing to save to") {
+    options.pipeline_cache.store = nullptr;
+    const Device device = open_device(options);
+    CHECK(device.pipeline_cache().state == PipelineCacheState::warm);
+    check_device_works(device);
+    CHECK(device.save_pipeline_cache().code == Errc::invalid_argument);
+  }
+  CHECK(fs::is_empty(scratch.path()));
+}
+
 TEST_CASE_METHOD(DeviceTest, "a cache that is off is neither read nor written", "[cache]") {
   const Scratch scratch;
   DeviceOptions options = options_with(scratch.file());

@@ -280,6 +280,14 @@ typedef struct brontes_device_options {
   /** Do not measure on a CPU driver, once and for 0.15 s at most, how elementwise ops reach memory best there. */
   int32_t no_calibration;
   int32_t reserved; /**< 0 */
+  /** The bytes of the pipeline cache in place of a file, for applications that keep them themselves; with either of
+   * these pipeline_cache_path is not used. They are called with pipeline_cache_data by the thread that opens, saves or
+   * closes the device, and may not use it. `load` gives the number of bytes that were stored last, and copies them to
+   * `bytes` where that is not null and `size` is their number: it is called twice. `store` returns 0 if it could not
+   * keep them. */
+  size_t (*load_pipeline_cache)(void* pipeline_cache_data, uint8_t* bytes, size_t size);
+  int32_t (*store_pipeline_cache)(void* pipeline_cache_data, const uint8_t* bytes, size_t size);
+  void* pipeline_cache_data;
 } brontes_device_options;
 
 /** One Vulkan device. The strings belong to the device or the list that was asked. */
@@ -370,7 +378,7 @@ BRONTES_API brontes_status brontes_device_list_get_info(const brontes_device_lis
 typedef int32_t brontes_pipeline_cache_state;
 enum {
   BRONTES_PIPELINE_CACHE_OFF = 0,  /**< disabled, or there is no directory to keep it in */
-  BRONTES_PIPELINE_CACHE_COLD = 1, /**< there was no file yet */
+  BRONTES_PIPELINE_CACHE_COLD = 1, /**< there was no file yet, or load_pipeline_cache had nothing */
   BRONTES_PIPELINE_CACHE_WARM = 2, /**< a valid file was loaded */
   BRONTES_PIPELINE_CACHE_REJECTED =
       3 /**< there was a file, but it was damaged, older or foreign, or must not be used */

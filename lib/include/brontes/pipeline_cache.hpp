@@ -4,7 +4,9 @@
 #include <brontes/export.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace brontes {
 
@@ -33,12 +35,21 @@ struct PipelineCacheOptions {
   std::string path;
   /// Save when the Device is destroyed, if pipelines were created since the last save.
   bool save_on_close = true;
+
+  /// In place of a file, for applications that keep such bytes themselves; with either of them `path` is not used. Each
+  /// is called by the thread that opens, saves or closes the Device, and may not use the Device. An exception counts as
+  /// a failure. As with files, the checksum finds damage and not forgery: give back nothing that others can write.
+  ///
+  /// The bytes that `store` was given last, or none. Bytes that are damaged, older or foreign are a cold start.
+  std::function<std::vector<std::uint8_t>()> load;
+  /// Keeps the bytes, which are those of a cache file. False, if it could not: saving then fails with Errc::io.
+  std::function<bool(const std::vector<std::uint8_t>& bytes)> store;
 };
 
 /// Whether the cache file was used when the Device was opened.
 enum class PipelineCacheState : std::uint8_t {
   off,       ///< disabled, or there is no directory to keep it in
-  cold,      ///< there was no file yet
+  cold,      ///< there was no file yet, or PipelineCacheOptions::load had nothing
   warm,      ///< a valid file was loaded
   rejected,  ///< there was a file, but it was damaged, older or foreign, and will be replaced; or it is one
              ///< that must not be used, and stays
@@ -46,7 +57,7 @@ enum class PipelineCacheState : std::uint8_t {
 
 struct PipelineCacheStatus {
   PipelineCacheState state = PipelineCacheState::off;
-  std::string path;                ///< empty when off
+  std::string path;                ///< empty when off, or when the application keeps the bytes
   std::string note;                ///< why it is off or rejected; empty otherwise
   std::uint64_t bytes_loaded = 0;  ///< payload handed to the driver
 };
