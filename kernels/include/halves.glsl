@@ -1,5 +1,5 @@
-// IEEE 754 binary16 by integer arithmetic. GLSL's own conversions may flush denormals and round as they like, and where
-// 16-bit types are there, memory need not be.
+// IEEE 754 binary16 by integers and exact products. GLSL's own conversions may flush denormals and round as they like,
+// and where there is 16-bit arithmetic there need not be 16-bit memory.
 #ifndef BRONTES_HALVES_GLSL
 #define BRONTES_HALVES_GLSL
 
@@ -45,12 +45,9 @@ vec4 rounded_to_half(vec4 x) {
   uvec4 magnitude = bits & 0x7fffffffu;
   uvec4 normal = (magnitude + 0xfffu + (magnitude >> 13 & 1u)) & 0xffffe000u;
   normal = mix(normal, uvec4(0x7f800000u), greaterThanEqual(normal, uvec4(0x47800000u)));
-  // In units of 2^-24, the mantissa loses as many bits as the exponent is short of such a unit. Denormal floats, whose
-  // mantissa begins differently, lose all of it.
-  uvec4 mantissa = (magnitude & 0x7fffffu) | 0x800000u;
-  uvec4 shift = uvec4(clamp(126 - ivec4(magnitude >> 23), ivec4(14), ivec4(25)));
-  uvec4 units = (mantissa + ((uvec4(1u) << (shift - 1u)) - 1u) + (mantissa >> shift & 1u)) >> shift;
-  uvec4 small = floatBitsToUint(vec4(units) * 5.9604644775390625e-8);  // 2^-24
+  // In units of 2^-24, which are those of denormal halves. Both products are exact.
+  vec4 units = roundEven(uintBitsToFloat(min(magnitude, uvec4(0x38800000u))) * 16777216.0);
+  uvec4 small = floatBitsToUint(units * 5.9604644775390625e-8);
   uvec4 number = mix(normal, small, lessThan(magnitude, uvec4(0x38800000u)));
   number = mix(number, 0x7fc00000u | (magnitude & 0x7fe000u), greaterThan(magnitude, uvec4(0x7f800000u)));
   return uintBitsToFloat(number | (bits & 0x80000000u));
