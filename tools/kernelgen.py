@@ -374,7 +374,7 @@ def reflect_bindings(module: Module) -> List[Binding]:
         block = module.types[pointer][1][1]
         block_name = module.names.get(block) or module.names.get(variable) or ""
         # memory.glsl calls the views of a slot SLOT_scalars_view, SLOT_vectors_view and so on.
-        name = re.sub(r"_(scalars|vectors|texels|words1|words4)_view$", "", block_name)
+        name = re.sub(r"_(scalars|vectors|texels|words1|words4|pairs|stores|updates)_view$", "", block_name)
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise KernelError(f"binding {number[0]} has no name in the SPIR-V")
         opcode, members = module.types[block]
@@ -390,7 +390,8 @@ def reflect_bindings(module: Module) -> List[Binding]:
         binding = found.setdefault(number[0], Binding(number[0], name))
         if binding.name != name:
             raise KernelError(f"binding {number[0]} is both '{binding.name}' and '{name}'")
-        binding.reads |= not is_marked(NON_READABLE)
+        # Single halves of words are written by updating the words, which shows a kernel nothing of what was there.
+        binding.reads |= not is_marked(NON_READABLE) and not block_name.endswith("_updates_view")
         binding.writes |= storage == STORAGE_BUFFER and not is_marked(NON_WRITABLE)
     return [found[number] for number in sorted(found)]
 

@@ -3,6 +3,7 @@
 //   chain/relu-scale-add/N           with transfers: data starts and ends in host memory; in one batch, as a
 //                                    compiled program that is run again, and op by op
 //   chain/relu-scale-add-resident/N  without: data starts and ends in buffers of the device
+//   chain/relu-scale-add-f16/N       the same as a compiled program, from and to buffers of f16 and of f32
 #include "suites.hpp"
 #include "support.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 
 using brontes::Batch;
 using brontes::Buffer;
+using brontes::DType;
 using brontes::Tensor;
 
 constexpr float factor = 2.0f;
@@ -153,6 +155,39 @@ std::vector<Case> without_transfers(const Environment& environment, std::size_t 
           })};
 }
 
+// From and to buffers of a type; both compute in f32.
+Case stored_as(const Environment& environment, std::size_t count, DType type) {
+  struct Data {
+    std::vector<float> host_x, host_bias;
+    Buffer out;
+    brontes::Program program;
+  };
+  const std::vector<float> x = noise(count, 1);
+  const std::vector<float> bias = noise(count, 2);
+  const auto buffer = [&](const std::vector<float>& from) {
+    return must(type == DType::f16 ? Buffer::from_f16(environment.device, from)
+                                   : Buffer::from(environment.device, from));
+  };
+  const Buffer on_device_x = buffer(x);
+  const Buffer on_device_bias = buffer(bias);
+  Buffer out = must(Buffer::create(environment.device, {count}, type));
+  Batch batch(environment.device);
+  const Tensor y = batch.scale(batch.relu(batch.import_buffer(on_device_x)), factor);
+  batch.store(batch.cast(batch.add(y, batch.import_buffer(on_device_bias)), type), out);
+  auto data = std::make_shared<Data>(
+      Data{must(on_device_x.read()), must(on_device_bias.read()), std::move(out), must(batch.compile())});
+  Case c;
+  c.run = [data] { must(data->program.run()); };
+  c.check = [data, type] {
+    must(data->program.run());
+    return compare(must(data->out.read()), expected(data->host_x, data->host_bias),
+                   type == DType::f16 ? 0x1p-10 : 1e-6);
+  };
+  c.dump = [data] { return data->program.dump(); };
+  c.bytes = 3.0 * static_cast<double>(row_bytes(type, count));
+  return c;
+}
+
 }  // namespace
 
 Suite chain_suite() {
@@ -172,6 +207,15 @@ Suite chain_suite() {
                             {{"batch", "unfused", count >= 1'000'000 ? 2.0 : 0}, {"batch", "one-submit-each"}},
                             count <= 100'000,
                             [count](const Environment& e) { return without_transfers(e, count); }});
+  }
+  for (const std::size_t count : {100'000u, 1'000'000u, 16'000'000u}) {
+    suite.groups.push_back({"chain/relu-scale-add-f16/" + std::to_string(count),
+                            {"f16", "f32"},
+                            {{"f16", "f32"}},
+                            count <= 100'000,
+                            [count](const Environment& e) -> std::vector<Case> {
+                              return {stored_as(e, count, DType::f16), stored_as(e, count, DType::f32)};
+                            }});
   }
   return suite;
 }

@@ -16,10 +16,19 @@
 //   pointer   slots are addresses in a table, one uvec2 each. lavapipe of Mesa 25 makes gathers and scatters of these,
 //             at a price per element, so that a vec4 goes as two 64-bit words. The fastest there but for panels.
 //
+// Slots of which half_slots has the bit hold f16, two to a word. Their elements become f32 as they are loaded, exactly,
+// and numbers that are stored there must be such as f16 has (halves.glsl).
+//
 // Inputs are `restrict`. An output may still share memory with an input if the same invocation reads
 // every element before it writes it and no other invocation touches that element.
 #ifndef BRONTES_MEMORY_GLSL
 #define BRONTES_MEMORY_GLSL
+
+#include "halves.glsl"
+
+// Bit s: slot s holds f16.
+layout(constant_id = 45) const uint half_slots = 0;
+#define BRONTES_HALF(slot) ((half_slots >> (slot) & 1u) != 0u)
 
 #define load1(name, i) name##_load1(i)
 #define load4(name, i4) name##_load4(i4)
@@ -35,6 +44,13 @@
                 name##_load1(min(i + 3u, end - 1u)));                                                 \
   }
 
+// One half of a word; another invocation may be writing the other one. Each changes its own bits only, so that it does
+// not matter in which order they do.
+#define BRONTES_STORE_HALF(word, i, value)                   \
+  uint shift = (i) % 2u * 16u;                               \
+  atomicAnd(word, ~(0xffffu << shift));                      \
+  atomicOr(word, half_bits(value) << shift);
+
 #if defined(BRONTES_POINTER)
 
 #extension GL_EXT_buffer_reference : require
@@ -44,6 +60,7 @@
 layout(set = 0, binding = 0, std140) uniform BrontesAddresses { uvec4 brontes_addresses[4]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer BrontesScalars { float at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer BrontesWords { uint at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer BrontesLongs { uint64_t at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer BrontesPairs { u64vec2 at[]; };
 
 uvec4 brontes_words(u64vec2 pairs) { return uvec4(unpackUint2x32(pairs.x), unpackUint2x32(pairs.y)); }
@@ -52,14 +69,30 @@ u64vec2 brontes_pairs(uvec4 words) { return u64vec2(packUint2x32(words.xy), pack
 #define BRONTES_ADDRESS(slot) \
   ((slot) % 2 == 0 ? brontes_addresses[(slot) / 2].xy : brontes_addresses[(slot) / 2].zw)
 #define BRONTES_LOADS(slot, name)                                                            \
-  float name##_load1(uint i) { return BrontesScalars(BRONTES_ADDRESS(slot)).at[i]; }         \
+  float name##_load1(uint i) {                                                               \
+    if (BRONTES_HALF(slot)) return half_of(BrontesWords(BRONTES_ADDRESS(slot)).at[i / 2u], i); \
+    return BrontesScalars(BRONTES_ADDRESS(slot)).at[i];                                      \
+  }                                                                                          \
   uvec4 name##_words4(uint i4) { return brontes_words(BrontesPairs(BRONTES_ADDRESS(slot)).at[i4]); } \
-  vec4 name##_load4(uint i4) { return uintBitsToFloat(name##_words4(i4)); }                  \
+  vec4 name##_load4(uint i4) {                                                               \
+    if (BRONTES_HALF(slot)) return halves_of(unpackUint2x32(BrontesLongs(BRONTES_ADDRESS(slot)).at[i4])); \
+    return uintBitsToFloat(name##_words4(i4));                                               \
+  }                                                                                          \
   BRONTES_UNALIGNED(name)
 #define BRONTES_STORES(slot, name)                                                           \
-  void name##_store1(uint i, float value) { BrontesScalars(BRONTES_ADDRESS(slot)).at[i] = value; } \
+  void name##_store1(uint i, float value) {                                                  \
+    if (BRONTES_HALF(slot)) {                                                                \
+      BRONTES_STORE_HALF(BrontesWords(BRONTES_ADDRESS(slot)).at[i / 2u], i, value)           \
+    } else {                                                                                 \
+      BrontesScalars(BRONTES_ADDRESS(slot)).at[i] = value;                                   \
+    }                                                                                        \
+  }                                                                                          \
   void name##_store4(uint i4, vec4 value) {                                                  \
-    BrontesPairs(BRONTES_ADDRESS(slot)).at[i4] = brontes_pairs(floatBitsToUint(value));      \
+    if (BRONTES_HALF(slot)) {                                                                \
+      BrontesLongs(BRONTES_ADDRESS(slot)).at[i4] = packUint2x32(packed_halves(value));       \
+    } else {                                                                                 \
+      BrontesPairs(BRONTES_ADDRESS(slot)).at[i4] = brontes_pairs(floatBitsToUint(value));    \
+    }                                                                                        \
   }
 
 #define BRONTES_INPUT(slot, name) BRONTES_LOADS(slot, name)
@@ -72,25 +105,58 @@ u64vec2 brontes_pairs(uvec4 words) { return u64vec2(packUint2x32(words.xy), pack
 
 #else
 
-// Storage buffers, each slot seen both as floats and as vec4s. kernelgen takes the slot's name from
-// the names of blocks and texel buffers, and its access from the qualifiers.
+// Storage buffers, each slot seen both as floats and as vec4s, and as words where it may hold f16. kernelgen takes the
+// slot's name from the names of blocks and texel buffers, and its access from the qualifiers.
 #define BRONTES_SLOT(slot, name, qualifiers)                                                                   \
   layout(set = 0, binding = slot, std430) qualifiers buffer name##_scalars_view { float name##_scalars[]; };   \
   layout(set = 0, binding = slot, std430) qualifiers buffer name##_vectors_view { vec4 name##_vectors[]; };
-#define BRONTES_LOADS(name)                                     \
-  float name##_load1(uint i) { return name##_scalars[i]; }      \
-  vec4 name##_load4(uint i4) { return name##_vectors[i4]; }     \
+#define BRONTES_LOADS(slot, name)                                                                                  \
+  layout(set = 0, binding = slot, std430) restrict readonly buffer name##_pairs_view { uvec2 name##_pairs[]; };    \
+  float name##_load1(uint i) {                                                                                     \
+    if (BRONTES_HALF(slot)) return half_of(floatBitsToUint(name##_scalars[i / 2u]), i);                            \
+    return name##_scalars[i];                                                                                      \
+  }                                                                                                                \
+  vec4 name##_load4(uint i4) {                                                                                     \
+    if (BRONTES_HALF(slot)) return halves_of(name##_pairs[i4]);                                                    \
+    return name##_vectors[i4];                                                                                     \
+  }                                                                                                                \
   BRONTES_UNALIGNED(name)
-#define BRONTES_STORES(name)                                               \
-  void name##_store1(uint i, float value) { name##_scalars[i] = value; }   \
-  void name##_store4(uint i4, vec4 value) { name##_vectors[i4] = value; }
+// What is updated is not qualified: to Vulkan it is read, though no kernel sees what was there.
+#define BRONTES_STORES(slot, name)                                                                                 \
+  layout(set = 0, binding = slot, std430) writeonly buffer name##_stores_view { uvec2 name##_stores[]; };    \
+  layout(set = 0, binding = slot, std430) buffer name##_updates_view { uint name##_updates[]; };                   \
+  void name##_store1(uint i, float value) {                                                                        \
+    if (BRONTES_HALF(slot)) {                                                                                      \
+      BRONTES_STORE_HALF(name##_updates[i / 2u], i, value)                                                         \
+    } else {                                                                                                       \
+      name##_scalars[i] = value;                                                                                   \
+    }                                                                                                              \
+  }                                                                                                                \
+  void name##_store4(uint i4, vec4 value) {                                                                        \
+    if (BRONTES_HALF(slot)) {                                                                                      \
+      name##_stores[i4] = packed_halves(value);                                                               \
+    } else {                                                                                                       \
+      name##_vectors[i4] = value;                                                                                  \
+    }                                                                                                              \
+  }
 
 #if defined(BRONTES_TEXEL)
 #extension GL_EXT_samplerless_texture_functions : require
 #define BRONTES_INPUT(slot, name)                                                                  \
   layout(set = 0, binding = slot) uniform textureBuffer name##_texels_view;                        \
-  float name##_load1(uint i) { return texelFetch(name##_texels_view, int(i / 4u))[i % 4u]; }       \
-  vec4 name##_load4(uint i4) { return texelFetch(name##_texels_view, int(i4)); }                   \
+  float name##_load1(uint i) {                                                                     \
+    if (BRONTES_HALF(slot)) {                                                                      \
+      return half_of(floatBitsToUint(texelFetch(name##_texels_view, int(i / 8u))[i / 2u % 4u]), i); \
+    }                                                                                              \
+    return texelFetch(name##_texels_view, int(i / 4u))[i % 4u];                                    \
+  }                                                                                                \
+  vec4 name##_load4(uint i4) {                                                                     \
+    if (BRONTES_HALF(slot)) {                                                                      \
+      uvec4 words = floatBitsToUint(texelFetch(name##_texels_view, int(i4 / 2u)));                 \
+      return halves_of(i4 % 2u == 0u ? words.xy : words.zw);                                       \
+    }                                                                                              \
+    return texelFetch(name##_texels_view, int(i4));                                                \
+  }                                                                                                \
   vec4 name##_loadu4(uint i, uint end) {                                                           \
     vec4 low = name##_load4(i / 4u);                                                               \
     vec4 high = name##_load4(min(i / 4u + 1u, (end - 1u) / 4u));                                   \
@@ -105,7 +171,7 @@ u64vec2 brontes_pairs(uvec4 words) { return u64vec2(packUint2x32(words.xy), pack
   uint name##_loadw1(uint i) { return floatBitsToUint(name##_load1(i)); }                          \
   uvec4 name##_loadw4(uint i4) { return floatBitsToUint(name##_load4(i4)); }
 #else
-#define BRONTES_INPUT(slot, name) BRONTES_SLOT(slot, name, restrict readonly) BRONTES_LOADS(name)
+#define BRONTES_INPUT(slot, name) BRONTES_SLOT(slot, name, restrict readonly) BRONTES_LOADS(slot, name)
 #define BRONTES_WORDS(slot, name)                                                                                  \
   BRONTES_INPUT(slot, name)                                                                                        \
   layout(set = 0, binding = slot, std430) restrict readonly buffer name##_words1_view { uint name##_words1[]; };   \
@@ -113,8 +179,8 @@ u64vec2 brontes_pairs(uvec4 words) { return u64vec2(packUint2x32(words.xy), pack
   uint name##_loadw1(uint i) { return name##_words1[i]; }                                                          \
   uvec4 name##_loadw4(uint i4) { return name##_words4[i4]; }
 #endif
-#define BRONTES_OUTPUT(slot, name) BRONTES_SLOT(slot, name, writeonly) BRONTES_STORES(name)
-#define BRONTES_INOUT(slot, name) BRONTES_SLOT(slot, name, ) BRONTES_LOADS(name) BRONTES_STORES(name)
+#define BRONTES_OUTPUT(slot, name) BRONTES_SLOT(slot, name, writeonly) BRONTES_STORES(slot, name)
+#define BRONTES_INOUT(slot, name) BRONTES_SLOT(slot, name, ) BRONTES_LOADS(slot, name) BRONTES_STORES(slot, name)
 
 #endif
 #endif

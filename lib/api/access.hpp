@@ -112,16 +112,17 @@ struct TensorAccess {
   }
 };
 
-/// Whether elements of a type are seen as T by the host: i32 and masks are integers.
+/// Whether elements of a type are seen as T by the host: i32 and masks are integers, f16 floats or their own bits.
 template <class T>
 bool is_seen_as(DType dtype) noexcept {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, std::int32_t>);
-  if constexpr (std::is_same_v<T, float>) return dtype == DType::f32;
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::uint16_t>);
+  if constexpr (std::is_same_v<T, float>) return dtype == DType::f32 || dtype == DType::f16;
+  if constexpr (std::is_same_v<T, std::uint16_t>) return dtype == DType::f16;
   return dtype == DType::i32 || dtype == DType::mask;
 }
 template <class T>
 const char* name_of() noexcept {
-  return std::is_same_v<T, float> ? "f32" : "i32";
+  return std::is_same_v<T, float> ? "f32" : std::is_same_v<T, std::uint16_t> ? "f16" : "i32";
 }
 
 /// What read() asks of a value and its output.
@@ -132,7 +133,7 @@ Error check_output(const record::Value& value, Span<T> out) {
   if (!is_seen_as<T>(value.dtype)) {
     return Error(Errc::type_mismatch, "read: the value " + to_string(shape) + " is " + to_string(value.dtype) +
                                           " and the output is " + name_of<T>() + "; use " +
-                                          (value.dtype == DType::f32 ? "read()" : "read_i32()"));
+                                          (is_seen_as<float>(value.dtype) ? "read()" : "read_i32()"));
   }
   if (out.data() == nullptr && out.size() != 0) {
     return Error(Errc::null_data, "read: a null pointer for " + std::to_string(out.size()) + " elements");

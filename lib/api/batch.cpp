@@ -2,6 +2,7 @@
 #include <brontes/prepare.hpp>
 
 #include "api/access.hpp"
+#include "api/elements.hpp"
 #include "api/kernel.hpp"
 #include "api/program.hpp"
 #include "api/spare_arena.hpp"
@@ -433,6 +434,25 @@ Tensor Batch::upload_i32(std::initializer_list<std::int32_t> data, Shape shape) 
   return upload(Span<const std::int32_t>(data.begin(), data.size()), shape);
 }
 
+Tensor Batch::upload_f16(Span<const float> data, Shape shape) {
+  return State::record(state_.get(), "upload", [&](State& s) {
+    if (data.data() == nullptr) return s.finish(s.graph.upload_f16({nullptr, data.size()}, shape));
+    s.find_landing();
+    return s.finish(s.graph.upload_f16(halves_of(data), shape));
+  });
+}
+
+Tensor Batch::upload_f16(Span<const std::uint16_t> data, Shape shape) {
+  return State::record(state_.get(), "upload", [&](State& s) {
+    s.find_landing();
+    return s.finish(s.graph.upload_f16(data, shape));
+  });
+}
+
+Tensor Batch::upload_f16(std::initializer_list<float> data, Shape shape) {
+  return upload_f16(Span<const float>(data.begin(), data.size()), shape);
+}
+
 Tensor Batch::import_buffer(const Buffer& buffer) {
   return State::record(state_.get(), "import_buffer", [&](State& s) -> Tensor {
     auto resource = s.resource_of("import_buffer", buffer);
@@ -627,6 +647,8 @@ Tensor Batch::expand(Tensor x, Shape shape) {
 #define BRONTES_METHOD_i_m_0(op)
 #define BRONTES_METHOD_m_f_0(op)
 #define BRONTES_METHOD_m_i_0(op)
+#define BRONTES_METHOD_f_h_0(op)
+#define BRONTES_METHOD_h_f_0(op)
 #define BRONTES_RECORD(op, ...) \
   return State::record(state_.get(), #op, [&](State& s) { return s.elementwise(ElementwiseOp::op, __VA_ARGS__); })
 #define BRONTES_METHOD_f_f_0(op) \
@@ -879,9 +901,10 @@ Error Batch::State::read(const Tensor& x, Span<T> out) const {
     return not_kept(value.shape);
   }
   if (Error e = check_output(value, out)) return e;
-  const std::uint64_t bytes = out.size() * sizeof(T);
-  if (const auto& program = programs[value.resource]) return program->read(value.offset, out.data(), bytes);
-  return submit::read(*resources[value.resource], value.offset, out.data(), bytes);
+  return read_elements(value.dtype, out, [&](void* to, std::uint64_t bytes) {
+    if (const auto& program = programs[value.resource]) return program->read(value.offset, to, bytes);
+    return submit::read(*resources[value.resource], value.offset, to, bytes);
+  });
 }
 
 Error Batch::read(Tensor x, Span<float> out) const {
@@ -892,12 +915,20 @@ Error Batch::read(Tensor x, Span<std::int32_t> out) const {
   return guarded("read", [&]() -> Error { return state_ ? state_->read(x, out) : no_state("read"); });
 }
 
+Error Batch::read(Tensor x, Span<std::uint16_t> out) const {
+  return guarded("read", [&]() -> Error { return state_ ? state_->read(x, out) : no_state("read"); });
+}
+
 Result<std::vector<float>> Batch::read(Tensor x) const {
   return read_vector<float>(x.size(), [&](Span<float> out) { return read(x, out); });
 }
 
 Result<std::vector<std::int32_t>> Batch::read_i32(Tensor x) const {
   return read_vector<std::int32_t>(x.size(), [&](Span<std::int32_t> out) { return read(x, out); });
+}
+
+Result<std::vector<std::uint16_t>> Batch::read_f16(Tensor x) const {
+  return read_vector<std::uint16_t>(x.size(), [&](Span<std::uint16_t> out) { return read(x, out); });
 }
 
 void Batch::State::reset() noexcept {

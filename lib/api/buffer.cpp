@@ -1,4 +1,5 @@
 #include "api/access.hpp"
+#include "api/elements.hpp"
 #include "submit/transfer.hpp"
 
 #include <string>
@@ -36,13 +37,8 @@ Error check_range(const char* call, const Buffer& buffer, T* data, std::uint64_t
   return {};
 }
 
-struct Filled {
-  std::shared_ptr<vk::Allocation> memory;
-  Shape shape;
-};
-
 template <class T>
-Result<Filled> filled(const Device& device, Span<const T> data, const Shape& shape) {
+Result<Buffer> filled(const Device& device, Span<const T> data, const Shape& shape, DType dtype) {
   Shape actual = shape;
   if (data.data() == nullptr && !data.empty()) {
     return Error(Errc::null_data, "Buffer::from: a null pointer for " + std::to_string(data.size()) + " elements");
@@ -57,10 +53,36 @@ Result<Filled> filled(const Device& device, Span<const T> data, const Shape& sha
     return Error(Errc::shape_mismatch,
                  "Buffer::from: " + std::to_string(data.size()) + " elements of data for " + to_string(actual));
   }
-  auto memory = allocate("Buffer::from", device, actual, DType::f32);
+  auto memory = allocate("Buffer::from", device, actual, dtype);
   if (!memory) return memory.error();
   if (Error e = submit::write(**memory, 0, data.data(), data.size() * sizeof(T))) return e;
-  return Filled{std::move(*memory), actual};
+  return BufferAccess::make(std::move(*memory), actual, dtype);
+}
+
+template <class T>
+Error write(Buffer& buffer, Span<const T> data, std::uint64_t first) {
+  return guarded("Buffer::write", [&]() -> Error {
+    if (Error e = check_range("Buffer::write", buffer, data.data(), first, data.size())) return e;
+    vk::Allocation& memory = *BufferAccess::memory(buffer);
+    const std::uint64_t begin = first * block_bytes(buffer.dtype());
+    if constexpr (std::is_same_v<T, float>) {
+      if (buffer.dtype() == DType::f16) {
+        const std::vector<std::uint16_t> halves = halves_of(data);
+        return submit::write(memory, begin, halves.data(), 2 * halves.size());
+      }
+    }
+    return submit::write(memory, begin, data.data(), data.size() * sizeof(T));
+  });
+}
+
+template <class T>
+Error read(const Buffer& buffer, Span<T> out, std::uint64_t first) {
+  return guarded("Buffer::read", [&]() -> Error {
+    if (Error e = check_range("Buffer::read", buffer, out.data(), first, out.size())) return e;
+    return read_elements(buffer.dtype(), out, [&](void* to, std::uint64_t bytes) {
+      return submit::read(*BufferAccess::memory(buffer), first * block_bytes(buffer.dtype()), to, bytes);
+    });
+  });
 }
 
 }  // namespace
@@ -68,19 +90,19 @@ Result<Filled> filled(const Device& device, Span<const T> data, const Shape& sha
 Result<std::uint64_t> BufferAccess::bytes_of(const char* call, const Device& device, const Shape& shape, DType dtype) {
   if (!DeviceAccess::engine(device))
     return Error(Errc::invalid_argument, std::string(call) + ": the Device has been moved from");
-  if (dtype != DType::f32 && dtype != DType::i32 && dtype != DType::mask) {
+  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::i32 && dtype != DType::mask) {
     return Error(Errc::invalid_argument,
-                 std::string(call) + ": a buffer of " + to_string(dtype) + "; expected f32, i32 or mask");
+                 std::string(call) + ": a buffer of " + to_string(dtype) + "; expected f32, f16, i32 or mask");
   }
   if (!shape.valid() || shape.rank() == 0) {
     return Error(Errc::invalid_argument, std::string(call) + ": a shape has 1 to 8 dims, none of them negative");
   }
   const std::uint64_t count = shape.count();
-  if (count > Shape::no_count / block_bytes(DType::f32)) {
+  if (count > Shape::no_count / block_bytes(dtype)) {
     return Error(Errc::size_overflow,
                  std::string(call) + ": the size of " + to_string(shape) + " does not fit in 64 bits");
   }
-  const std::uint64_t bytes = row_bytes(DType::f32, count);
+  const std::uint64_t bytes = row_bytes(dtype, count);
   const std::uint64_t most = DeviceAccess::engine(device)->traits().max_storage_range;
   if (bytes > most) {
     return Error(Errc::limit_exceeded, std::string(call) + ": " + to_string(shape) + " takes " + std::to_string(bytes) +
@@ -110,48 +132,33 @@ Result<Buffer> Buffer::create(const Device& device, Shape shape, DType dtype) {
 }
 
 Result<Buffer> Buffer::from(const Device& device, Span<const float> data, Shape shape) {
-  return guarded("Buffer::from", [&]() -> Result<Buffer> {
-    auto made = filled(device, data, shape);
-    if (!made) return made.error();
-    return Buffer(std::move(made->memory), made->shape, DType::f32);
-  });
+  return guarded("Buffer::from", [&] { return filled(device, data, shape, DType::f32); });
 }
 
 Result<Buffer> Buffer::from(const Device& device, Span<const std::int32_t> data, Shape shape) {
+  return guarded("Buffer::from", [&] { return filled(device, data, shape, DType::i32); });
+}
+
+Result<Buffer> Buffer::from_f16(const Device& device, Span<const float> data, Shape shape) {
   return guarded("Buffer::from", [&]() -> Result<Buffer> {
-    auto made = filled(device, data, shape);
-    if (!made) return made.error();
-    return Buffer(std::move(made->memory), made->shape, DType::i32);
+    if (data.data() == nullptr)
+      return filled(device, Span<const std::uint16_t>(nullptr, data.size()), shape, DType::f16);
+    const std::vector<std::uint16_t> halves = halves_of(data);
+    return filled(device, Span<const std::uint16_t>(halves), shape, DType::f16);
   });
 }
 
-Error Buffer::write(Span<const float> data, std::uint64_t first) {
-  return guarded("Buffer::write", [&]() -> Error {
-    if (Error e = check_range("Buffer::write", *this, data.data(), first, data.size())) return e;
-    return submit::write(*memory_, first * sizeof(float), data.data(), data.size() * sizeof(float));
-  });
+Result<Buffer> Buffer::from_f16(const Device& device, Span<const std::uint16_t> data, Shape shape) {
+  return guarded("Buffer::from", [&] { return filled(device, data, shape, DType::f16); });
 }
 
-Error Buffer::write(Span<const std::int32_t> data, std::uint64_t first) {
-  return guarded("Buffer::write", [&]() -> Error {
-    if (Error e = check_range("Buffer::write", *this, data.data(), first, data.size())) return e;
-    return submit::write(*memory_, first * sizeof(std::int32_t), data.data(), data.size() * sizeof(std::int32_t));
-  });
-}
+Error Buffer::write(Span<const float> data, std::uint64_t first) { return brontes::write(*this, data, first); }
+Error Buffer::write(Span<const std::int32_t> data, std::uint64_t first) { return brontes::write(*this, data, first); }
+Error Buffer::write(Span<const std::uint16_t> data, std::uint64_t first) { return brontes::write(*this, data, first); }
 
-Error Buffer::read(Span<float> out, std::uint64_t first) const {
-  return guarded("Buffer::read", [&]() -> Error {
-    if (Error e = check_range("Buffer::read", *this, out.data(), first, out.size())) return e;
-    return submit::read(*memory_, first * sizeof(float), out.data(), out.size() * sizeof(float));
-  });
-}
-
-Error Buffer::read(Span<std::int32_t> out, std::uint64_t first) const {
-  return guarded("Buffer::read", [&]() -> Error {
-    if (Error e = check_range("Buffer::read", *this, out.data(), first, out.size())) return e;
-    return submit::read(*memory_, first * sizeof(std::int32_t), out.data(), out.size() * sizeof(std::int32_t));
-  });
-}
+Error Buffer::read(Span<float> out, std::uint64_t first) const { return brontes::read(*this, out, first); }
+Error Buffer::read(Span<std::int32_t> out, std::uint64_t first) const { return brontes::read(*this, out, first); }
+Error Buffer::read(Span<std::uint16_t> out, std::uint64_t first) const { return brontes::read(*this, out, first); }
 
 Result<std::vector<float>> Buffer::read() const {
   return read_vector<float>(size(), [&](Span<float> out) { return read(out); });
@@ -159,6 +166,10 @@ Result<std::vector<float>> Buffer::read() const {
 
 Result<std::vector<std::int32_t>> Buffer::read_i32() const {
   return read_vector<std::int32_t>(size(), [&](Span<std::int32_t> out) { return read(out); });
+}
+
+Result<std::vector<std::uint16_t>> Buffer::read_f16() const {
+  return read_vector<std::uint16_t>(size(), [&](Span<std::uint16_t> out) { return read(out); });
 }
 
 }  // namespace brontes

@@ -1,5 +1,6 @@
 #include "api/program.hpp"
 
+#include "api/elements.hpp"
 #include "plan/labels.hpp"
 #include "submit/transfer.hpp"
 
@@ -54,7 +55,9 @@ Error Program::State::write(const Tensor& x, Span<const T> data) {
     return Error(Errc::shape_mismatch, "write: " + std::to_string(data.size()) + " elements of data for " +
                                            to_string(x.shape()) + ", which has " + std::to_string(x.size()));
   }
-  return program->write(place->offset, data.data(), place->bytes);
+  return write_elements(x.dtype(), data, [&](std::uint64_t offset, const void* from, std::uint64_t bytes) {
+    return program->write(place->offset + offset, from, bytes);
+  });
 }
 
 Error Program::State::rebind(const Tensor& x, const Buffer& buffer) {
@@ -103,7 +106,9 @@ Error Program::State::read(const Tensor& x, Span<T> out) const {
   const record::Value& value = graph.values()[id];
   if (Error e = check_output(value, out)) return e;
   if (value.readable) {
-    return submit::read(*program->resource(value.resource), value.offset, out.data(), out.size() * sizeof(T));
+    return read_elements(value.dtype, out, [&](void* to, std::uint64_t bytes) {
+      return submit::read(*program->resource(value.resource), value.offset, to, bytes);
+    });
   }
   if (!ran) {
     return Error(Errc::not_executed,
@@ -111,7 +116,8 @@ Error Program::State::read(const Tensor& x, Span<T> out) const {
   }
   const plan::Placement* place = find(program->plan().readable, id);
   if (place == nullptr) return not_kept(value.shape);
-  return program->read(place->offset, out.data(), place->bytes);
+  return read_elements(value.dtype, out,
+                       [&](void* to, std::uint64_t bytes) { return program->read(place->offset, to, bytes); });
 }
 
 namespace {
@@ -127,6 +133,10 @@ Error Program::write(Tensor x, Span<const float> data) {
 }
 
 Error Program::write(Tensor x, Span<const std::int32_t> data) {
+  return guarded("write", [&]() -> Error { return state_ ? state_->write(x, data) : no_program("write"); });
+}
+
+Error Program::write(Tensor x, Span<const std::uint16_t> data) {
   return guarded("write", [&]() -> Error { return state_ ? state_->write(x, data) : no_program("write"); });
 }
 
@@ -174,12 +184,20 @@ Error Program::read(Tensor x, Span<std::int32_t> out) const {
   return guarded("read", [&]() -> Error { return state_ ? state_->read(x, out) : no_program("read"); });
 }
 
+Error Program::read(Tensor x, Span<std::uint16_t> out) const {
+  return guarded("read", [&]() -> Error { return state_ ? state_->read(x, out) : no_program("read"); });
+}
+
 Result<std::vector<float>> Program::read(Tensor x) const {
   return read_vector<float>(x.size(), [&](Span<float> out) { return read(x, out); });
 }
 
 Result<std::vector<std::int32_t>> Program::read_i32(Tensor x) const {
   return read_vector<std::int32_t>(x.size(), [&](Span<std::int32_t> out) { return read(x, out); });
+}
+
+Result<std::vector<std::uint16_t>> Program::read_f16(Tensor x) const {
+  return read_vector<std::uint16_t>(x.size(), [&](Span<std::uint16_t> out) { return read(x, out); });
 }
 
 BatchStats Program::stats() const noexcept {

@@ -1,6 +1,7 @@
 #include <brontes/shadow.hpp>
 
 #include "api/access.hpp"
+#include "api/elements.hpp"
 #include "api/program.hpp"
 #include "plan/labels.hpp"
 #include "shadow/evaluator.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <set>
@@ -95,28 +95,20 @@ class ShadowCheck {
       if (known == regions_.end()) return std::optional<Values>();
       region = known->second;
     }
-    std::vector<std::uint32_t> words(value.shape.count());
     vk::Allocation* memory =
         region.resource == plan::arena ? program_.arena().get() : program_.resource(region.resource).get();
-    if (!words.empty()) {
-      if (Error e = submit::read(*memory, region.offset, words.data(), words.size() * sizeof(words[0]))) return e;
-    }
-    Values values;
-    values.reserve(words.size());
-    for (std::uint32_t word : words) values.push_back(number(word, value.dtype));
-    return std::optional<Values>(std::move(values));
-  }
-
-  static double number(std::uint32_t word, DType type) {
-    if (type == DType::f32) {
-      float x = 0;
-      std::memcpy(&x, &word, sizeof(x));
-      return static_cast<double>(x);
-    }
-    std::int32_t x = 0;
-    std::memcpy(&x, &word, sizeof(x));
-    if (type == DType::mask) x = x != 0 ? 1 : 0;
-    return static_cast<double>(x);
+    auto elements = [&](auto element, auto number) -> Result<std::optional<Values>> {
+      std::vector<decltype(element)> all(value.shape.count());
+      auto read = [&](void* to, std::uint64_t bytes) { return submit::read(*memory, region.offset, to, bytes); };
+      if (Error e = all.empty() ? Error() : read_elements(value.dtype, Span<decltype(element)>(all), read)) return e;
+      Values values;
+      values.reserve(all.size());
+      for (const auto x : all) values.push_back(static_cast<double>(number(x)));
+      return std::optional<Values>(std::move(values));
+    };
+    if (is_seen_as<float>(value.dtype)) return elements(float(), [](float x) { return x; });
+    const bool mask = value.dtype == DType::mask;
+    return elements(std::int32_t(), [&](std::int32_t x) { return mask ? std::int32_t{x != 0} : x; });
   }
 
   void compare(std::uint32_t dispatch, ValueId value, const Values& got, const Evaluation& evaluation) {

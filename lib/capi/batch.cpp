@@ -145,6 +145,11 @@ brontes_status brontes_batch_read_i32(const brontes_batch* batch, brontes_tensor
   return read(__func__, batch, x, out, count, error);
 }
 
+brontes_status brontes_batch_read_f16_bits(const brontes_batch* batch, brontes_tensor x, uint16_t* out, size_t count,
+                                           brontes_error* error) {
+  return read(__func__, batch, x, out, count, error);
+}
+
 brontes_status brontes_batch_reset(brontes_batch* batch, brontes_error* error) {
   return with_batch(__func__, batch, error, [&]() -> Error {
     const std::uint64_t old = batch->tensors->tag();

@@ -7,15 +7,34 @@ using namespace brontes::capi;
 
 namespace {
 
-template <class T>
+/// `make_from` is Buffer::from or Buffer::from_f16.
+template <class T, class From>
 brontes_status from(const char* call, const brontes_device* device, const T* data, std::size_t count,
-                    const std::uint64_t* dims, std::size_t rank, brontes_buffer** buffer, brontes_error* error) {
+                    const std::uint64_t* dims, std::size_t rank, brontes_buffer** buffer, brontes_error* error,
+                    From make_from) {
   return make(call, buffer, error, [&](brontes_buffer*& out) -> Error {
     if (Error e = check(call, device, "device")) return e;
     Shape shape;
     if (Error e = shape_of(call, dims, rank, shape)) return e;
-    return wrap(Buffer::from(device->device, Span<const T>(data, count), shape), out);
+    return wrap(make_from(device->device, Span<const T>(data, count), shape), out);
   });
+}
+
+template <class T>
+brontes_status from(const char* call, const brontes_device* device, const T* data, std::size_t count,
+                    const std::uint64_t* dims, std::size_t rank, brontes_buffer** buffer, brontes_error* error) {
+  return from(
+      call, device, data, count, dims, rank, buffer, error,
+      [](const Device& on, Span<const T> elements, const Shape& shape) { return Buffer::from(on, elements, shape); });
+}
+
+template <class T>
+brontes_status from_f16(const char* call, const brontes_device* device, const T* data, std::size_t count,
+                        const std::uint64_t* dims, std::size_t rank, brontes_buffer** buffer, brontes_error* error) {
+  return from(call, device, data, count, dims, rank, buffer, error,
+              [](const Device& on, Span<const T> elements, const Shape& shape) {
+                return Buffer::from_f16(on, elements, shape);
+              });
 }
 
 template <class T>
@@ -62,6 +81,18 @@ brontes_status brontes_buffer_from_i32(const brontes_device* device, const int32
   return from(__func__, device, data, count, dims, rank, buffer, error);
 }
 
+brontes_status brontes_buffer_from_f16(const brontes_device* device, const float* data, size_t count,
+                                       const uint64_t* dims, size_t rank, brontes_buffer** buffer,
+                                       brontes_error* error) {
+  return from_f16(__func__, device, data, count, dims, rank, buffer, error);
+}
+
+brontes_status brontes_buffer_from_f16_bits(const brontes_device* device, const uint16_t* data, size_t count,
+                                            const uint64_t* dims, size_t rank, brontes_buffer** buffer,
+                                            brontes_error* error) {
+  return from_f16(__func__, device, data, count, dims, rank, buffer, error);
+}
+
 void brontes_buffer_destroy(brontes_buffer* buffer) { destroy(buffer); }
 
 size_t brontes_buffer_shape(const brontes_buffer* buffer, uint64_t dims[BRONTES_MAX_RANK]) {
@@ -86,6 +117,11 @@ brontes_status brontes_buffer_write_i32(brontes_buffer* buffer, const int32_t* d
   return write(__func__, buffer, data, count, first, error);
 }
 
+brontes_status brontes_buffer_write_f16_bits(brontes_buffer* buffer, const uint16_t* data, size_t count, uint64_t first,
+                                             brontes_error* error) {
+  return write(__func__, buffer, data, count, first, error);
+}
+
 brontes_status brontes_buffer_read(const brontes_buffer* buffer, float* out, size_t count, uint64_t first,
                                    brontes_error* error) {
   return read(__func__, buffer, out, count, first, error);
@@ -93,5 +129,10 @@ brontes_status brontes_buffer_read(const brontes_buffer* buffer, float* out, siz
 
 brontes_status brontes_buffer_read_i32(const brontes_buffer* buffer, int32_t* out, size_t count, uint64_t first,
                                        brontes_error* error) {
+  return read(__func__, buffer, out, count, first, error);
+}
+
+brontes_status brontes_buffer_read_f16_bits(const brontes_buffer* buffer, uint16_t* out, size_t count, uint64_t first,
+                                            brontes_error* error) {
   return read(__func__, buffer, out, count, first, error);
 }

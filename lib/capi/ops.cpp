@@ -75,6 +75,16 @@ brontes_tensor upload(brontes_batch* batch, const char* op, const T* data, std::
   });
 }
 
+template <class T>
+brontes_tensor upload_f16(brontes_batch* batch, const T* data, std::size_t count, const std::uint64_t* dims,
+                          std::size_t rank) {
+  return record(batch, "upload_f16", [&](Batch& to, Error& error) -> Tensor {
+    Shape shape;
+    if ((error = shape_of("upload_f16", dims, rank, shape))) return {};
+    return to.upload_f16(Span<const T>(data, count), shape);
+  });
+}
+
 /// A reduction over axes.
 using Reduction = Tensor (Batch::*)(Tensor, Axes, bool);
 
@@ -166,6 +176,16 @@ brontes_tensor brontes_upload_i32(brontes_batch* batch, const int32_t* data, siz
   return upload(batch, "upload_i32", data, count, dims, rank);
 }
 
+brontes_tensor brontes_upload_f16(brontes_batch* batch, const float* data, size_t count, const uint64_t* dims,
+                                  size_t rank) {
+  return upload_f16(batch, data, count, dims, rank);
+}
+
+brontes_tensor brontes_upload_f16_bits(brontes_batch* batch, const uint16_t* data, size_t count, const uint64_t* dims,
+                                       size_t rank) {
+  return upload_f16(batch, data, count, dims, rank);
+}
+
 brontes_tensor brontes_import_buffer(brontes_batch* batch, const brontes_buffer* buffer) {
   return record(batch, "import_buffer", [&](Batch& to, Error& error) -> Tensor {
     if ((error = check("import_buffer", buffer, "buffer"))) return {};
@@ -243,6 +263,8 @@ brontes_tensor brontes_keep(brontes_batch* batch, brontes_tensor x) {
 #define BRONTES_FUNCTION_i_m_0(op)
 #define BRONTES_FUNCTION_m_f_0(op)
 #define BRONTES_FUNCTION_m_i_0(op)
+#define BRONTES_FUNCTION_f_h_0(op)
+#define BRONTES_FUNCTION_h_f_0(op)
 #define BRONTES_FUNCTION_f_f_0(op)                                                   \
   brontes_tensor brontes_##op(brontes_batch* batch, brontes_tensor x) {              \
     return record(                                                                   \

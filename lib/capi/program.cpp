@@ -54,6 +54,12 @@ brontes_status brontes_program_write_i32(brontes_program* program, brontes_tenso
                      [&](Program& to, Tensor t) { return to.write(t, Span<const std::int32_t>(data, count)); });
 }
 
+brontes_status brontes_program_write_f16_bits(brontes_program* program, brontes_tensor x, const uint16_t* data,
+                                              size_t count, brontes_error* error) {
+  return with_tensor(__func__, program, x, error,
+                     [&](Program& to, Tensor t) { return to.write(t, Span<const std::uint16_t>(data, count)); });
+}
+
 brontes_status brontes_program_rebind(brontes_program* program, brontes_tensor x, const brontes_buffer* buffer,
                                       brontes_error* error) {
   const char* const call = __func__;
@@ -96,6 +102,12 @@ brontes_status brontes_program_read_i32(const brontes_program* program, brontes_
                                         brontes_error* error) {
   return with_tensor(__func__, program, x, error,
                      [&](const Program& of, Tensor t) { return of.read(t, Span<std::int32_t>(out, count)); });
+}
+
+brontes_status brontes_program_read_f16_bits(const brontes_program* program, brontes_tensor x, uint16_t* out,
+                                             size_t count, brontes_error* error) {
+  return with_tensor(__func__, program, x, error,
+                     [&](const Program& of, Tensor t) { return of.read(t, Span<std::uint16_t>(out, count)); });
 }
 
 brontes_status brontes_program_get_stats(const brontes_program* program, brontes_batch_stats* stats,

@@ -128,7 +128,8 @@ class DescriptorWrites {
     // Whole vec4s; allocations and arena ranges end on such a boundary, or may be read up to one. Other kernels may ask
     // for an array's length.
     const bool exact = !d.kernel.is_library() || (slot.access != kernels::Access::read && memory.exact());
-    const std::uint64_t bytes = exact ? r.bytes : (r.bytes + 15) / 16 * 16;
+    const std::uint64_t unit = exact ? 4 : 16;
+    const std::uint64_t bytes = (r.bytes + unit - 1) / unit * unit;
     if (type == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER) {
       // Slots that a kernel does not use show the same as one that it uses.
       if (views_.empty() || !(r == viewed_)) {

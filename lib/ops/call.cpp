@@ -71,7 +71,7 @@ Error lower(plan::Lowering& to, std::uint32_t index) {
   return {};
 }
 
-const record::Op call_op{.name = "call", .fields = fields, .lower = lower, .types = ~0u};
+const record::Op call_op{.name = "call", .fields = fields, .lower = lower, .types = ~0u, .no_halves = true};
 
 std::string quoted(const spirv::Binding& binding) {
   return "binding " + std::to_string(binding.number) + (binding.name.empty() ? "" : " ('" + binding.name + "')");
@@ -171,7 +171,9 @@ Result<ValueId> call(record::Graph& graph, std::shared_ptr<const UserKernel> ker
   std::memcpy(words.data(), data->push.data(), sizeof words);
   const Attributes attributes{data->kernel->name().c_str(), data.get(), hash_of(words, data->kernel->kernel().hash),
                               options.groups};
-  return graph.append(call_op, inputs, attributes, outputs, std::move(data));
+  return graph.with_operands(call_op, inputs, [&](Span<const ValueId> operands) {
+    return graph.append(call_op, operands, attributes, outputs, std::move(data));
+  });
 }
 
 }  // namespace brontes::ops

@@ -112,7 +112,8 @@ Error lower(plan::Lowering& to, std::uint32_t group) {
     row_elements += part;
   }
   plan::Region into = to.result(group);
-  if (!all) into = {into.resource, into.offset + first_element * sizeof(float), row_elements * sizeof(float)};
+  const std::uint64_t size = into.element_bytes();
+  if (!all) into = {into.resource, into.offset + first_element * size, row_elements * size, into.half};
   const std::uint32_t unit = vectorized ? 4 : 1;
   const std::uint32_t group_size = std::min(to.traits.cpu ? 64u : 256u, to.traits.max_group_invocations);
   const auto row = static_cast<std::uint32_t>(row_elements / unit);

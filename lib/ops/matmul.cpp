@@ -234,7 +234,9 @@ struct PackedRows {
 Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Region& c, PackedRows& packed) {
   const auto op = to.root(group).attributes.as<MatmulAttributes>();
   const Span<const record::ValueId> inputs = to.graph.inputs(to.root(group));
-  const DType type = to.graph.value(inputs[1]).dtype;
+  // Only weights have storage types to decode; f16 tensors are f32 once they are loaded.
+  const record::Value& right = to.graph.value(inputs[1]);
+  const DType type = right.weight ? right.dtype : DType::f32;
   MatmulProblem problem{op.m, op.k, part.count, op.layout, type, to.options.batch_invariant};
   problem.set(op.batch);
   problem.f16_inputs = op.precision == Precision::f16;
@@ -244,10 +246,15 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
     to.tuned.push_back(selected->tuned);
   }
 
-  // Four neighbours of C are a vec4 only where those of the part's first row are.
-  if ((op.n | part.begin) % 4 != 0 && selected->slices == 1) selected->vectorized &= ~2u;
   const bool sliced = selected->slices > 1;
   const std::uint64_t rows = op.batch.count * op.m;  // of C
+  // What several dispatches add up is f32 as long as they do; C may be f16.
+  const bool apart = c.half && selected->k_chunk < op.k;
+  const Region sums = apart ? to.arena.reserve(rows * part.count * sizeof(float)) : c;
+  const Part into = apart ? Part{part.region, 0, part.count} : part;
+  const std::uint64_t into_n = apart ? part.count : op.n;
+  // Four neighbours of C are a vec4 only where those of the part's first row are.
+  if ((into_n | into.begin) % 4 != 0 && !sliced) selected->vectorized &= ~2u;
   const Region partials = sliced ? to.arena.reserve(rows * part.count * selected->slices * sizeof(float)) : Region{};
   Dispatch dispatch = specialized(*selected, op.layout, type, to.traits, group);
   Region a = to.region(inputs[0]);
@@ -271,8 +278,8 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
   kernels::MatmulParams params{};
   params.m = static_cast<std::uint32_t>(op.m);
   params.k = static_cast<std::uint32_t>(op.k);
-  params.n = static_cast<std::uint32_t>(sliced ? part.count : op.n);
-  params.n_begin = static_cast<std::uint32_t>(sliced ? 0 : part.begin);
+  params.n = static_cast<std::uint32_t>(sliced ? part.count : into_n);
+  params.n_begin = static_cast<std::uint32_t>(sliced ? 0 : into.begin);
   params.n_count = static_cast<std::uint32_t>(part.count);
   params.k_slice = static_cast<std::uint32_t>(selected->k_slice);
   params.batch = op.batch.count;
@@ -281,14 +288,14 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
   kernels::MatmulCombineParams combine{};
   // A slice has all matrices of a batch, one after the other.
   combine.m = static_cast<std::uint32_t>(rows);
-  combine.n = static_cast<std::uint32_t>(op.n);
-  combine.n_begin = static_cast<std::uint32_t>(part.begin);
+  combine.n = static_cast<std::uint32_t>(into_n);
+  combine.n_begin = static_cast<std::uint32_t>(into.begin);
   combine.n_count = params.n_count;
   for (std::uint64_t k_begin = 0; k_begin < op.k; k_begin += selected->k_chunk) {
     params.k_begin = static_cast<std::uint32_t>(k_begin);
     params.k_count = static_cast<std::uint32_t>(std::min(selected->k_chunk, op.k - k_begin));
     const std::uint32_t slices = ceil_div(params.k_count, params.k_slice);
-    const bool last = k_begin + params.k_count == op.k;
+    const bool last = k_begin + params.k_count == op.k && !apart;
     // Once, on the whole sum: an infinity times parts of it may be infinities of both signs.
     params.alpha = last && !sliced ? op.alpha : 1.0f;
     combine.alpha = last ? op.alpha : 1.0f;
@@ -297,9 +304,9 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
     dispatch.multiply_adds = dispatch.work;
     if (!sliced) {
       dispatch.set(kernels::matmul_naive::accumulate, k_begin == 0 ? 0 : 1);
-      dispatch.bind(Binding::c, c);
+      dispatch.bind(Binding::c, sums);
       // Later parts leave the columns of earlier ones as they are.
-      dispatch.overwrites(Binding::c, k_begin == 0 && part.begin == 0);
+      dispatch.overwrites(Binding::c, k_begin == 0 && into.begin == 0);
       if (last) set_epilogue(to, group, dispatch, params.epilogue);
     } else {
       dispatch.bind(Binding::c, {partials.resource, partials.offset, rows * part.count * slices * sizeof(float)});
@@ -309,10 +316,15 @@ Error lower_part(Lowering& to, std::uint32_t group, const Part& part, const Regi
     if (Error e = to.emit(dispatch, params.groups)) return e;
     if (!sliced) continue;
     combine.slices = slices;
-    if (Error e = lower_combine(to, group, part, dispatch.bindings[Binding::c], c, combine, k_begin != 0, last))
+    if (Error e = lower_combine(to, group, into, dispatch.bindings[Binding::c], sums, combine, k_begin != 0, last))
       return e;
   }
-  return {};
+  if (!apart) return {};
+  combine.n = static_cast<std::uint32_t>(op.n);
+  combine.n_begin = static_cast<std::uint32_t>(part.begin);
+  combine.slices = 1;
+  combine.alpha = op.alpha;
+  return lower_combine(to, group, part, sums, c, combine, false, true);
 }
 
 Error lower(Lowering& to, std::uint32_t index) {

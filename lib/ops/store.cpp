@@ -20,21 +20,24 @@ Error lower(plan::Lowering& to, std::uint32_t index) {
   const record::Node& node = to.root(index);
   const ValueId x = to.graph.inputs(node)[0];
   const record::Value& value = to.graph.value(x);
-  return plan::lower_copy(to, index, to.region(x), {node.destination, 0, value.bytes()}, value.shape.count());
+  const plan::Region into{node.destination, 0, value.bytes(), value.half()};
+  return plan::lower_copy(to, index, to.region(x), into, value.shape.count());
 }
 
 // Where the elements of a slice lie, from the first byte that a binding may begin at: what is stored to other parts of
 // the buffer need not wait.
-plan::Region region_of(const Access& a, record::ResourceId destination, const plan::Traits& traits) {
+plan::Region region_of(const Access& a, record::ResourceId destination, bool half, const plan::Traits& traits) {
   std::int64_t first = a.offset;
   std::int64_t last = a.offset;
   for (std::size_t d = 0; d < a.rank; ++d) {
     const std::int64_t distance = (std::int64_t{a.extents[d]} - 1) * a.strides[d];
     (distance < 0 ? first : last) += distance;
   }
-  const std::uint64_t begin =
-      static_cast<std::uint64_t>(first) * sizeof(float) / traits.storage_alignment * traits.storage_alignment;
-  return {destination, begin, (static_cast<std::uint64_t>(last) + 1) * sizeof(float) - begin};
+  plan::Region region{destination, 0, 0, half};
+  const std::uint64_t size = region.element_bytes();
+  region.offset = static_cast<std::uint64_t>(first) * size / traits.storage_alignment * traits.storage_alignment;
+  region.bytes = (static_cast<std::uint64_t>(last) + 1) * size - region.offset;
+  return region;
 }
 
 // Rows, and whatever they begin at, are whole vec4s.
@@ -55,21 +58,21 @@ Error lower_slice(plan::Lowering& to, std::uint32_t group) {
   plan::Region from = to.region(x);
   if (from.resource == node.destination) {
     // Within one buffer, an element could be overwritten before it is read.
-    const plan::Region copy = to.arena.reserve(value.bytes());
+    const plan::Region copy = to.arena.reserve(value.bytes(), value.half());
     if (Error e = plan::lower_copy(to, group, from, copy, count)) return e;
     from = copy;
   }
 
   const auto view = node.attributes.as<record::ViewAttributes>();
   const Access access = record::access(value.shape, {view.strides.items.data(), value.shape.rank()}, view.offset);
-  const plan::Region into = region_of(access, node.destination, to.traits);
+  const plan::Region into = region_of(access, node.destination, value.half(), to.traits);
   const std::int32_t columns = has_whole_vectors(access) ? 4 : 1;
   const std::uint32_t group_size = std::min(to.traits.cpu ? 64u : 256u, to.traits.max_group_invocations);
   kernels::StoreSliceParams params{};
   params.n = static_cast<std::uint32_t>(count) / static_cast<std::uint32_t>(columns);
   params.groups = plan::ceil_div(params.n, group_size);
-  params.offset =
-      static_cast<std::uint32_t>(access.offset - into.offset / sizeof(float)) / static_cast<std::uint32_t>(columns);
+  params.offset = static_cast<std::uint32_t>(access.offset - into.offset / into.element_bytes()) /
+                  static_cast<std::uint32_t>(columns);
   for (std::uint32_t d = 0; d < access.rank; ++d) {
     const std::uint32_t from_last = access.rank - 1 - d;
     const std::int32_t stride = access.strides[from_last];

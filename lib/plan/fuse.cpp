@@ -26,12 +26,12 @@ bool is_commutative(record::ElementwiseOp op) {
 // is more code, or more work, than it costs to write the values and to read them again.
 bool is_costly(const ElementwiseProgram& program) {
   using record::ElementwiseOp;
-  constexpr ElementwiseOp costly[] = {ElementwiseOp::exp,       ElementwiseOp::log,    ElementwiseOp::sigmoid,
-                                      ElementwiseOp::tanh,      ElementwiseOp::swish,  ElementwiseOp::gelu,
-                                      ElementwiseOp::gelu_tanh, ElementwiseOp::sin,    ElementwiseOp::cos,
-                                      ElementwiseOp::tan,       ElementwiseOp::erf,    ElementwiseOp::elu,
-                                      ElementwiseOp::softplus,  ElementwiseOp::pow,    ElementwiseOp::mod,
-                                      ElementwiseOp::div_i32,   ElementwiseOp::mod_i32};
+  constexpr ElementwiseOp costly[] = {ElementwiseOp::exp,       ElementwiseOp::log,     ElementwiseOp::sigmoid,
+                                      ElementwiseOp::tanh,      ElementwiseOp::swish,   ElementwiseOp::gelu,
+                                      ElementwiseOp::gelu_tanh, ElementwiseOp::sin,     ElementwiseOp::cos,
+                                      ElementwiseOp::tan,       ElementwiseOp::erf,     ElementwiseOp::elu,
+                                      ElementwiseOp::softplus,  ElementwiseOp::pow,     ElementwiseOp::mod,
+                                      ElementwiseOp::div_i32,   ElementwiseOp::mod_i32, ElementwiseOp::f32_to_f16};
   for (std::size_t s = 0; s < program.step_count; ++s) {
     if (std::find(std::begin(costly), std::end(costly), program.steps[s].op) != std::end(costly)) return true;
   }
@@ -538,11 +538,12 @@ class Fuser {
       for (std::size_t s = 0; s < program.step_count; ++s) key.add(program.word(s));
       for (std::size_t i = 0; i < program.input_count; ++i) {
         const Input& in = program.inputs[i];
+        const std::uint32_t half = graph_.value(in.value).half() ? 0x200u : 0;
         if (in.strided == no_node) {
-          key.add(static_cast<std::uint32_t>(mode_of(in.repeat, count)));
+          key.add(half + static_cast<std::uint32_t>(mode_of(in.repeat, count)));
         } else {
           const record::Access access = access_of(graph_, in, count);
-          key.add(0x100u + static_cast<std::uint32_t>(mode_of(access)) + 16 * access.rank);
+          key.add(half + 0x100u + static_cast<std::uint32_t>(mode_of(access)) + 16 * access.rank);
         }
       }
     };

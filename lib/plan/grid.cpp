@@ -25,8 +25,8 @@ Result<std::array<std::uint32_t, 3>> fold(std::uint64_t groups, const Traits& tr
                    std::to_string(most[0]) + " x " + std::to_string(most[1]) + " x " + std::to_string(most[2]));
 }
 
-Region Arena::reserve(std::uint64_t bytes) {
-  Region region{arena, end_, bytes};
+Region Arena::reserve(std::uint64_t bytes, bool half) {
+  Region region{arena, end_, bytes, half};
   const std::uint64_t rounded = (bytes + alignment_ - 1) / alignment_ * alignment_;
   end_ += rounded;
   reservations_.push_back(region);

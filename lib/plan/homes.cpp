@@ -91,8 +91,9 @@ class Settler {
         const std::int64_t distance = (std::int64_t{to.extents[d]} - 1) * to.strides[d];
         (distance < 0 ? first : last) += distance;
       }
-      accesses_[node.destination].push_back({static_cast<std::uint64_t>(first) * sizeof(float),
-                                             static_cast<std::uint64_t>(last + 1) * sizeof(float), g, g});
+      const std::uint64_t size = element_bytes(graph_.inputs(node)[0]);
+      accesses_[node.destination].push_back(
+          {static_cast<std::uint64_t>(first) * size, static_cast<std::uint64_t>(last + 1) * size, g, g});
     }
     if (accesses_.empty()) return;
     for (GroupId g = 0; g < groups_.size(); ++g) {
@@ -177,7 +178,7 @@ class Settler {
   }
 
   void move_in(const Operand& x, const Target& target) {
-    const std::uint64_t offset = std::uint64_t{x.to.offset} * sizeof(float);
+    const std::uint64_t offset = x.to.offset * element_bytes(x.value);
     home_[x.value] = static_cast<std::uint32_t>(grouping_.homes.size());
     const bool in_resource = target.value == record::no_value;
     grouping_.homes.push_back({x.value, target.value, in_resource ? target.resource : record::no_resource, offset});
@@ -195,7 +196,7 @@ class Settler {
     if (to.rank > 1 || (to.rank == 1 && to.strides[0] != 1)) return false;
     // Ranges are bound from aligned offsets on, and what is written is whole vec4s. A part of a result also ends at an
     // aligned offset, where the rest can be bound, unless it is the last: what is behind that is nobody's.
-    const std::uint64_t begin = target.offset + std::uint64_t{to.offset} * sizeof(float);
+    const std::uint64_t begin = target.offset + to.offset * element_bytes(x);
     const std::uint64_t end = begin + graph_.value(x).bytes();
     const bool ends_well = target.value == record::no_value
                                ? node.op->fills || end % vec4_bytes == 0
@@ -212,7 +213,9 @@ class Settler {
     const std::vector<Access>& all = accesses_.at(target.resource);
     return std::all_of(all.begin(), all.end(), [&](const Access& a) {
       if (a.end <= begin || a.begin >= end || a.store == target.store) return true;
-      if (a.by == maker && a.store == no_group) return updates_in_place(groups_[maker], target.resource, begin, end);
+      if (a.by == maker && a.store == no_group) {
+        return updates_in_place(groups_[maker], target.resource, begin, end, graph_.value(x).half());
+      }
       const std::uint32_t level = groups_[a.by].level;
       return level < groups_[maker].level || level > groups_[target.store].level;
     });
@@ -220,18 +223,21 @@ class Settler {
 
   // Element by element, and with one output: a driver may load an input again after the first store, as the kernel
   // declares its inputs free of aliases.
-  bool updates_in_place(const Group& group, ResourceId resource, std::uint64_t begin, std::uint64_t end) const {
+  bool updates_in_place(const Group& group, ResourceId resource, std::uint64_t begin, std::uint64_t end,
+                        bool half) const {
     if (group.root != no_node || group.program.strided || (group.written & (group.written - 1)) != 0) return false;
     for (std::size_t i = 0; i < group.program.input_count; ++i) {
       const auto& in = group.program.inputs[i];
       const record::Value& value = graph_.value(in.value);
       if (value.resource != resource || value.offset >= end || value.offset + value.bytes() <= begin) continue;
-      if (value.offset != begin || mode_of(in.repeat, group.count) != ElementwiseMode::full) return false;
+      const bool same = value.offset == begin && value.half() == half;
+      if (!same || mode_of(in.repeat, group.count) != ElementwiseMode::full) return false;
     }
     return true;
   }
 
   bool wanted(ValueId value) const { return grouping_.wanted[value] != 0; }
+  std::uint64_t element_bytes(ValueId value) const { return block_bytes(graph_.value(value).dtype); }
 
   const record::Graph& graph_;
   std::uint64_t alignment_;
@@ -251,9 +257,10 @@ void find_homes(const record::Graph& graph, const Traits& traits, const PlanOpti
 }
 
 bool is_there(const record::Graph& graph, const std::vector<Home>& homes, const Node& mover, std::size_t k) {
-  const Home* home = Home::find(homes, graph.base(graph.inputs(mover)[k]));
+  const ValueId operand = graph.base(graph.inputs(mover)[k]);
+  const Home* home = Home::find(homes, operand);
   return home != nullptr && home->in == mover.output && home->resource == mover.destination &&
-         home->offset == std::uint64_t{mover.op->moves(graph, mover, k).offset} * sizeof(float);
+         home->offset == mover.op->moves(graph, mover, k).offset * block_bytes(graph.value(operand).dtype);
 }
 
 }  // namespace brontes::plan

@@ -41,6 +41,10 @@ void Dispatch::bind_region(std::uint32_t binding, const Region& region) { bind_a
 void Dispatch::bind_at(std::size_t index, const Region& region) {
   bindings[index] = region;
   used = static_cast<std::uint8_t>(used | 1u << index);
+  if (!region.half) return;
+  // Every kernel of the library has it under the same number.
+  const std::size_t halves = constant_index(kernels::elementwise::half_slots);
+  constants[halves] |= 1u << kernels::get(kernel).bindings[index].binding;
 }
 
 void Dispatch::set_overwritten(std::uint32_t binding, bool yes) {
@@ -147,7 +151,7 @@ class Layout {
     for (std::size_t id = 0; id < graph_.values().size(); ++id) {
       const record::Value& value = graph_.values()[id];
       if (value.resource != record::no_resource && !value.weight) {
-        regions_[id] = {value.resource, value.offset, value.bytes()};
+        regions_[id] = {value.resource, value.offset, value.bytes(), value.half()};
       }
     }
     place_uploads(false);
@@ -164,7 +168,8 @@ class Layout {
 
  private:
   Placement place(record::ValueId id) {
-    regions_[id] = memory_.reserve(graph_.values()[id].bytes());
+    const record::Value& value = graph_.values()[id];
+    regions_[id] = memory_.reserve(value.bytes(), value.half());
     return {id, regions_[id].offset, regions_[id].bytes};
   }
 
@@ -180,7 +185,8 @@ class Layout {
   void place_homes() {
     for (auto home = grouping_.homes.rbegin(); home != grouping_.homes.rend(); ++home) {
       const Region whole = home->in != record::no_value ? regions_[home->in] : Region{home->resource, 0, 0};
-      regions_[home->of] = {whole.resource, whole.offset + home->offset, graph_.value(home->of).bytes()};
+      const record::Value& value = graph_.value(home->of);
+      regions_[home->of] = {whole.resource, whole.offset + home->offset, value.bytes(), value.half()};
     }
     // They come down with what they lie in.
     for (const Home& home : grouping_.homes) {

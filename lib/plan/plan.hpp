@@ -28,6 +28,10 @@ struct Region {
   record::ResourceId resource = arena;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+  bool half = false;  // its elements are f16
+
+  /// Of one element.
+  std::uint64_t element_bytes() const noexcept { return half ? 2 : 4; }
 
   friend bool operator==(const Region&, const Region&) = default;
 };
@@ -86,7 +90,7 @@ struct Dispatch {
   template <class Binding>
   requires std::is_enum_v<Binding>
   void overwrites(Binding binding, bool yes) { set_overwritten(static_cast<std::uint32_t>(binding), yes); }
-  /// By their position in Kernel::bindings.
+  /// By their position in Kernel::bindings. A kernel is told which of them hold f16.
   void bind_at(std::size_t index, const Region& region);
   /// Gives unused bindings a used region, so that every descriptor is valid.
   void close();
@@ -209,7 +213,7 @@ class Arena {
  public:
   explicit Arena(std::uint32_t alignment) : alignment_(alignment) {}
   /// An aligned range; sizes are rounded up so that vec4 access to the last element stays inside.
-  Region reserve(std::uint64_t bytes);
+  Region reserve(std::uint64_t bytes, bool half = false);
   std::uint64_t end() const noexcept { return end_; }
   const std::vector<Region>& reservations() const noexcept { return reservations_; }
 

@@ -47,12 +47,13 @@ constexpr auto i32_versions = [] {
   return versions;
 }();
 
-// What a letter of ElementwiseInfo::types stands for; nothing for any type.
+// What a letter of ElementwiseInfo::types stands for; nothing for any type. An operand of f32 may as well be f16.
 constexpr std::optional<DType> type_of(char letter) {
   switch (letter) {
     case 'f': return DType::f32;
     case 'i': return DType::i32;
     case 'm': return DType::mask;
+    case 'h': return DType::f16;
     default: return std::nullopt;
   }
 }
@@ -133,15 +134,28 @@ Result<std::array<ValueId, elementwise_max_arity>> readable(Graph& graph, const 
   return operands;
 }
 
-// The type of the result, if the operands are of the row's types. Weights are refused later, whatever they are.
+bool is_number(DType type) { return type == DType::f32 || type == DType::f16; }
+
+// Whether an operand of the one type will do where the other is wanted.
+bool will_do(DType type, DType wanted) { return type == wanted || (wanted == DType::f32 && is_number(type)); }
+
+// The type of the result, if the operands are of the row's types: where any type will do, that of all of them, and f32
+// for f16 beside f32. Weights are refused later, whatever they are.
 std::optional<DType> result_type(const Graph& graph, const ElementwiseInfo& row, Span<const ValueId> inputs) {
   std::optional<DType> any;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const Value& value = graph.value(inputs[k]);
     if (value.weight) continue;
     const auto wanted = type_of(row.types[k]);
-    if (wanted ? *wanted != value.dtype : any && *any != value.dtype) return std::nullopt;
-    if (!wanted) any = value.dtype;
+    if (wanted) {
+      if (!will_do(value.dtype, *wanted)) return std::nullopt;
+    } else if (!any || *any == value.dtype) {
+      any = value.dtype;
+    } else if (is_number(*any) && is_number(value.dtype)) {
+      any = DType::f32;
+    } else {
+      return std::nullopt;
+    }
   }
   const auto own = type_of(std::string_view(row.types).back());
   return own ? *own : any.value_or(DType::f32);
@@ -158,7 +172,7 @@ Error type_error(const Graph& graph, ElementwiseOp op, Span<const ValueId> input
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const auto wanted = type_of(row.types[k]);
     const auto other = type_of(i32.types[k]);
-    if (!wanted || graph.value(inputs[k]).weight || dtype(k) == *wanted || dtype(k) == *other) continue;
+    if (!wanted || graph.value(inputs[k]).weight || will_do(dtype(k), *wanted) || dtype(k) == *other) continue;
     return Error(Errc::type_mismatch, std::string(row.name) + ": " + operand(k) + "; expected " + to_string(*wanted) +
                                           (*other != *wanted ? std::string(" or ") + to_string(*other) : ""));
   }
@@ -220,6 +234,13 @@ Result<ValueId> fill_i32(Graph& graph, std::int32_t value, const Shape& shape) {
 
 Result<ValueId> cast(Graph& graph, ValueId x, DType type) {
   const Value& value = graph.value(x);
+  if (value.half() && type == DType::f32) return elementwise(graph, ElementwiseOp::f16_to_f32, {&x, 1});
+  if (!value.weight && !value.half() && type == DType::f16) {
+    // Whole numbers that f16 has are exact in f32, so that there is one rounding.
+    graph.reserve(2);
+    const auto number = cast(graph, x, DType::f32);
+    return number ? elementwise(graph, ElementwiseOp::f32_to_f16, {&*number, 1}) : number;
+  }
   auto op = ElementwiseOp::copy;
   auto choose = [&](DType to, ElementwiseOp from_f32, ElementwiseOp from_i32, ElementwiseOp from_mask) {
     if (type != to) return;
@@ -229,7 +250,8 @@ Result<ValueId> cast(Graph& graph, ValueId x, DType type) {
   choose(DType::i32, ElementwiseOp::f32_to_i32, ElementwiseOp::copy, ElementwiseOp::mask_to_i32);
   choose(DType::mask, ElementwiseOp::f32_to_mask, ElementwiseOp::i32_to_mask, ElementwiseOp::copy);
   if (op == ElementwiseOp::copy && type != value.dtype) {
-    return Error(Errc::invalid_argument, std::string("cast: to ") + to_string(type) + "; expected f32, i32 or mask");
+    return Error(Errc::invalid_argument,
+                 std::string("cast: to ") + to_string(type) + "; expected f32, f16, i32 or mask");
   }
   if (op == ElementwiseOp::copy && !value.weight) return x;
   return elementwise(graph, op, {&x, 1});

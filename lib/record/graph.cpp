@@ -1,5 +1,6 @@
 #include "record/graph.hpp"
 
+#include "record/elementwise.hpp"
 #include "record/shape.hpp"
 
 #include <cstring>
@@ -14,17 +15,23 @@ Error shape_error(const char* op, const std::string& what) {
   return Error(Errc::shape_mismatch, std::string(op) + ": " + what);
 }
 
+std::size_t words_of(std::uint64_t bytes) { return (bytes + sizeof(float) - 1) / sizeof(float); }
+
+Error no_memory_for(std::uint64_t elements) {
+  return Error(Errc::out_of_memory, "upload: no host memory for " + std::to_string(elements) + " elements");
+}
+
 // The last bit is that of all operands from there on.
 bool has_bit(std::uint32_t mask, std::size_t k) { return (mask >> std::min<std::size_t>(k, 31) & 1u) != 0; }
 
 }  // namespace
 
-Error Graph::check_size(const char* op, const Shape& shape) const {
+Error Graph::check_size(const char* op, const Shape& shape, DType dtype) const {
   if (!shape.valid() || shape.rank() == 0) {
     return Error(Errc::invalid_argument, std::string(op) + ": a shape has 1 to 8 dims, none of them negative");
   }
   const std::uint64_t count = shape.count();
-  const auto bytes = count == Shape::no_count ? std::nullopt : product(count, block_bytes(DType::f32));
+  const auto bytes = count == Shape::no_count ? std::nullopt : product(count, block_bytes(dtype));
   if (!bytes) {
     return Error(Errc::size_overflow,
                  std::string(op) + ": the size of " + to_string(shape) + " does not fit in 64 bits");
@@ -47,7 +54,7 @@ Error Graph::check_exists(const char* op, ValueId id) const {
 
 Result<ValueId> Graph::reshape(const char* op, ValueId x, const Shape& shape) {
   if (Error e = check_exists(op, x)) return e;
-  if (Error e = check_size(op, shape)) return e;
+  if (Error e = check_size(op, shape, values_[x].weight ? DType::f32 : values_[x].dtype)) return e;
   Value view = values_[x];
   if (view.weight) {
     return Error(Errc::invalid_argument,
@@ -80,7 +87,8 @@ Error Graph::check_operands(const Op& op, Span<const ValueId> inputs) const {
                                                " is a weight, which only linear() and matmul() take, as their second "
                                                "operand");
     }
-    if (!value.weight && value.dtype != DType::f32 && !has_bit(op.types, k)) {
+    const bool number = value.dtype == DType::f32 || (value.dtype == DType::f16 && !op.no_halves);
+    if (!value.weight && !number && !has_bit(op.types, k)) {
       return Error(Errc::type_mismatch, std::string(op.name) + ": operand %" + std::to_string(inputs[k]) + " " +
                                             to_string(value.shape) + " is " + to_string(value.dtype) +
                                             "; expected f32");
@@ -107,15 +115,34 @@ void Graph::push_node(const Op& op, Span<const ValueId> inputs, const Attributes
 }
 
 Result<ValueId> Graph::apply(const Op& op, Span<const ValueId> inputs, Attributes attributes) {
-  std::vector<ValueType> results;
-  if (Error e = op.infer(*this, inputs, attributes, results)) return e;
-  return append(op, inputs, attributes, results);
+  return with_operands(op, inputs, [&](Span<const ValueId> operands) -> Result<ValueId> {
+    std::vector<ValueType> results;
+    if (Error e = op.infer(*this, operands, attributes, results)) return e;
+    return append(op, operands, attributes, results);
+  });
+}
+
+Result<std::vector<ValueId>> Graph::widened(Span<const ValueId> inputs) {
+  std::vector<ValueId> operands(inputs.begin(), inputs.end());
+  reserve(inputs.size());
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (!values_[inputs[k]].half()) continue;
+    const auto same = std::find(inputs.begin(), inputs.begin() + k, inputs[k]);
+    if (same != inputs.begin() + k) {
+      operands[k] = operands[static_cast<std::size_t>(same - inputs.begin())];
+      continue;
+    }
+    const auto wide = cast(*this, inputs[k], DType::f32);
+    if (!wide) return wide.error();
+    operands[k] = *wide;
+  }
+  return operands;
 }
 
 Error Graph::check(const Op& op, Span<const ValueId> inputs, Span<const ValueType> results) const {
   if (Error e = check_operands(op, inputs)) return e;
   for (const ValueType& result : results) {
-    if (Error e = check_size(op.name, result.shape)) return e;
+    if (Error e = check_size(op.name, result.shape, result.dtype)) return e;
   }
   return {};
 }
@@ -186,7 +213,7 @@ Error Graph::append_effect(const Op& op, Span<const ValueId> inputs, const Attri
   return {};
 }
 
-// Memory that was used before, if some is of about the right size, else new. No data: there is none.
+// Memory that was used before, if some is of about the right size in words, else new. No data: there is none.
 Upload Graph::take_block(std::size_t count) {
   for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
     if (block->room < count || block->room / 2 > count) continue;
@@ -242,12 +269,10 @@ void Graph::restart() noexcept {
 Error Graph::leave_landing() {
   for (Upload& upload : uploads_) {
     if (upload.landed == Upload::not_landed) continue;
-    const std::size_t count = values_[upload.value].shape.count();
-    Upload block = take_block(count);
-    if (!block.data) {
-      return Error(Errc::out_of_memory, "upload: no host memory for " + std::to_string(count) + " elements");
-    }
-    std::memcpy(block.data.get(), data_of(upload), count * sizeof(float));
+    const Value& value = values_[upload.value];
+    Upload block = take_block(words_of(value.bytes()));
+    if (!block.data) return no_memory_for(value.shape.count());
+    std::memcpy(block.data.get(), data_of(upload), value.bytes());
     block.value = upload.value;
     upload = std::move(block);
   }
@@ -256,14 +281,18 @@ Error Graph::leave_landing() {
 }
 
 Result<ValueId> Graph::upload(Span<const float> data, const Shape& shape) {
-  return upload_words(data.data(), data.size(), DType::f32, shape);
+  return upload_elements(data.data(), data.size(), DType::f32, shape);
 }
 
 Result<ValueId> Graph::upload_i32(Span<const std::int32_t> data, const Shape& shape) {
-  return upload_words(data.data(), data.size(), DType::i32, shape);
+  return upload_elements(data.data(), data.size(), DType::i32, shape);
 }
 
-Result<ValueId> Graph::upload_words(const void* data, std::size_t count, DType dtype, const Shape& shape) {
+Result<ValueId> Graph::upload_f16(Span<const std::uint16_t> data, const Shape& shape) {
+  return upload_elements(data.data(), data.size(), DType::f16, shape);
+}
+
+Result<ValueId> Graph::upload_elements(const void* data, std::size_t count, DType dtype, const Shape& shape) {
   const char* op = "upload";
   if (data == nullptr && count != 0) {
     return Error(Errc::null_data, "upload: a null pointer for " + std::to_string(count) + " elements");
@@ -275,7 +304,7 @@ Result<ValueId> Graph::upload_words(const void* data, std::size_t count, DType d
     }
     actual = Shape(count);
   }
-  if (Error e = check_size(op, actual)) return e;
+  if (Error e = check_size(op, actual, dtype)) return e;
   if (actual.count() != count) {
     return shape_error(op, std::to_string(count) + " elements of data for shape " + to_string(actual) + ", which has " +
                                std::to_string(actual.count()));
@@ -283,16 +312,15 @@ Result<ValueId> Graph::upload_words(const void* data, std::size_t count, DType d
   reserve_one_more(values_);
   reserve_one_more(uploads_);
   Upload block;
-  if (count != 0 && landing_ && landing_->has_room(count * sizeof(float))) {
+  const std::uint64_t bytes = row_bytes(dtype, count);
+  if (count != 0 && landing_ && landing_->has_room(bytes)) {
     block.landed = landing_->end();
-    if (Error e = landing_->write(block.landed, data, count * sizeof(float))) return e;
-    landing_->add(count * sizeof(float));
+    if (Error e = landing_->write(block.landed, data, bytes)) return e;
+    landing_->add(bytes);
   } else if (count != 0) {
-    block = take_block(count);
-    if (!block.data) {
-      return Error(Errc::out_of_memory, "upload: no host memory for " + std::to_string(count) + " elements");
-    }
-    std::memcpy(block.data.get(), data, count * sizeof(float));
+    block = take_block(words_of(bytes));
+    if (!block.data) return no_memory_for(count);
+    std::memcpy(block.data.get(), data, bytes);
   }
   const auto id = static_cast<ValueId>(values_.size());
   Value value;
@@ -305,7 +333,7 @@ Result<ValueId> Graph::upload_words(const void* data, std::size_t count, DType d
 }
 
 Result<ValueId> Graph::input(const Shape& shape) {
-  if (Error e = check_size("input", shape)) return e;
+  if (Error e = check_size("input", shape, DType::f32)) return e;
   reserve_one_more(values_);
   reserve_one_more(uploads_);
   Value value;

@@ -44,6 +44,7 @@ struct Value {
   std::uint64_t parts() const noexcept { return part_rows == 0 ? 1 : (shape[0] + part_rows - 1) / part_rows; }
   /// Not for weights.
   std::uint64_t bytes() const noexcept { return row_bytes(dtype, shape.count()); }
+  bool half() const noexcept { return dtype == DType::f16 && !weight; }
 };
 
 /// An op that was recorded.
@@ -92,9 +93,9 @@ struct Upload {
   static constexpr std::uint64_t not_landed = ~std::uint64_t{0};
 
   ValueId value;
-  /// Words of any type; null for a value without elements, for input(), and for what has landed.
+  /// Elements of any type; null for a value without elements, for input(), and for what has landed.
   std::unique_ptr<float[]> data;
-  std::size_t room = 0;                 // elements that `data` has room for
+  std::size_t room = 0;                 // words that `data` has room for
   std::uint64_t landed = not_landed;    // offset in the Landing
   std::uint32_t executions_unused = 0;  // as a block for later uploads
 };
@@ -121,6 +122,8 @@ class Graph {
 
   Result<ValueId> upload(Span<const float> data, const Shape& shape);
   Result<ValueId> upload_i32(Span<const std::int32_t> data, const Shape& shape);
+  /// The bits of f16.
+  Result<ValueId> upload_f16(Span<const std::uint16_t> data, const Shape& shape);
   /// An upload whose data whoever runs the plan brings along.
   Result<ValueId> input(const Shape& shape);
   ValueId import(const Shape& shape, ResourceId resource, DType dtype = DType::f32);
@@ -129,6 +132,10 @@ class Graph {
 
   /// Records an op on values: the op's rule says what it gives. The first of its results.
   Result<ValueId> apply(const Op& op, Span<const ValueId> inputs, Attributes attributes = {});
+  /// Calls record(operands), which records an op on them, with operands of f16 cast to f32 if its kernels cannot read
+  /// them. Those casts go if it fails.
+  template <class Record>
+  Result<ValueId> with_operands(const Op& op, Span<const ValueId> inputs, Record record);
   /// The same where the results are known already. The graph and its copies keep `kept`, which attributes may point to.
   Result<ValueId> append(const Op& op, Span<const ValueId> inputs, const Attributes& attributes,
                          Span<const ValueType> results, std::shared_ptr<const void> kept = nullptr);
@@ -213,14 +220,16 @@ class Graph {
   Graph without_data() const;
 
  private:
-  Result<ValueId> upload_words(const void* data, std::size_t count, DType dtype, const Shape& shape);
+  Result<ValueId> upload_elements(const void* data, std::size_t count, DType dtype, const Shape& shape);
+  /// f16 operands as f32.
+  Result<std::vector<ValueId>> widened(Span<const ValueId> inputs);
   Error check_exists(const char* op, ValueId id) const;
   Error check_operands(const Op& op, Span<const ValueId> inputs) const;
   void push_node(const Op& op, Span<const ValueId> inputs, const Attributes& attributes, ValueId output,
                  std::size_t output_count, ResourceId destination) noexcept;
   Upload take_block(std::size_t count);
   void give_blocks() noexcept;
-  Error check_size(const char* op, const Shape& shape) const;
+  Error check_size(const char* op, const Shape& shape, DType dtype) const;
 
   std::uint64_t max_value_bytes_;
   std::vector<Value> values_;
@@ -234,5 +243,25 @@ class Graph {
   std::size_t first_pending_node_ = 0;
   std::size_t after_effects_ = 0;  // no node from here on has a destination
 };
+
+template <class Record>
+Result<ValueId> Graph::with_operands(const Op& op, Span<const ValueId> inputs, Record record) {
+  const bool fits =
+      !op.no_halves || std::none_of(inputs.begin(), inputs.end(), [&](ValueId x) { return value(x).half(); });
+  if (fits) return record(inputs);
+  struct Undo {
+    Graph& graph;
+    Mark mark;
+    bool wanted = true;
+    ~Undo() {
+      if (wanted) graph.forget_since(mark);
+    }
+  } undo{*this, mark({})};
+  const auto operands = widened(inputs);
+  if (!operands) return operands.error();
+  auto made = record(Span<const ValueId>(*operands));
+  undo.wanted = !made;
+  return made;
+}
 
 }  // namespace brontes::record

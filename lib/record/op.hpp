@@ -112,8 +112,10 @@ struct Op {
   Error (*lower)(plan::Lowering& to, std::uint32_t group) = nullptr;
   /// Bit k: operand k may be a Weight. The rule checks it. Bit 31 is also that of all operands behind it.
   std::uint32_t weights = 0;
-  /// Bit k: operand k may be of another type than f32. The rule checks it.
+  /// Bit k: operand k may be of another type than f32 and f16. The rule checks it.
   std::uint32_t types = 0;
+  /// Its kernels read and write f32 only: operands of f16 are cast first.
+  bool no_halves = false;
   /// Whether elementwise steps may follow within the op's own dispatches, on its single result; null for never.
   bool (*takes_epilogue)(const Node& node) = nullptr;
   /// Whether elementwise steps may run on its first operand as its dispatches load that, perhaps more than once.

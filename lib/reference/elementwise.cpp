@@ -1,5 +1,6 @@
 #include "reference/reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -114,10 +115,19 @@ const Elementwise table[] = {
     ROW(i32_to_mask, x != 0, exact),
     ROW(mask_to_f32, x, exact),
     ROW(mask_to_i32, x, exact),
+    ROW(f32_to_f16, nearest_half(x), exact),
+    ROW(f16_to_f32, x, exact),
 };
 // clang-format on
 
 }  // namespace
+
+double nearest_half(double x) {
+  if (!std::isfinite(x) || x == 0) return x;
+  if (std::fabs(x) >= 65520) return std::copysign(infinity, x);
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(x), -14) - 10);
+  return std::nearbyint(x / unit) * unit;
+}
 
 const Elementwise* elementwise(std::string_view name) {
   for (const Elementwise& row : table) {

@@ -29,6 +29,9 @@ struct Tolerance {
 /// smallest normal number may have been flushed to zero.
 bool close(float got, double want, Tolerance tolerance);
 
+/// The nearest number that f16 has, ties to even; infinity from 65520 on.
+double nearest_half(double x);
+
 /// A row of kernels/elementwise.def. One of arity below 3 does not look at the operands that it has not.
 struct Elementwise {
   const char* name;

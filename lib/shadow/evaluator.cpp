@@ -183,7 +183,7 @@ brontes::Result<Evaluation> Evaluator::evaluate(const plan::Group& group, const 
 
 bool matches(double got, double expected, double allowed, DType type) {
   if (allowed == infinity) return true;
-  if (type != DType::f32) return std::fabs(got - expected) <= allowed;
+  if (type != DType::f32 && type != DType::f16) return std::fabs(got - expected) <= allowed;
   return reference::close(static_cast<float>(got), expected, {0, allowed});
 }
 

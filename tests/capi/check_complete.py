@@ -19,6 +19,7 @@ OVERLOADS: Dict[str, str] = {
     "Batch(const Device&, const BatchOptions&)": "brontes_batch_create",
     "upload(Span<const std::int32_t>)": "brontes_upload_i32",
     "upload(Span<const std::int32_t>, Shape)": "brontes_upload_i32",
+    "upload_f16(Span<const std::uint16_t>, Shape)": "brontes_upload_f16_bits",
     "import_buffer(const Buffer&, Span<const Range>)": "brontes_import_buffer_slice",
     "slice(Tensor, std::int64_t, Range)": "brontes_slice_axis",
     "max(Tensor)": "brontes_reduce_max",
@@ -31,6 +32,8 @@ OVERLOADS: Dict[str, str] = {
     "linear(Tensor, Tensor, Tensor)": "brontes_linear_bias",
     "store(Tensor, const Buffer&, Span<const Range>)": "brontes_store_slice",
     "read(Tensor, Span<std::int32_t>)": "brontes_batch_read_i32",
+    "read_f16(Tensor)": "brontes_batch_read_f16_bits",
+    "read(Tensor, Span<std::uint16_t>)": "brontes_batch_read_f16_bits",
     "stats()": "brontes_batch_get_stats",
 }
 # Methods that the rule covers although their parameters are not those of the function's C++ namesake.

@@ -40,6 +40,8 @@ static void elementwise_names(void) {
 #define ROW_i_m_0(op)
 #define ROW_m_f_0(op)
 #define ROW_m_i_0(op)
+#define ROW_f_h_0(op)
+#define ROW_h_f_0(op)
 #define ROW_f_f_0(op) {#op, brontes_##op, NULL, NULL, NULL, NULL, 0},
 #define ROW_t_t_0(op) {#op, brontes_##op, NULL, NULL, NULL, NULL, 0},
 #define ROW_f_f_1(op) {#op, NULL, brontes_##op, NULL, NULL, NULL, 0},

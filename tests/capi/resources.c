@@ -117,7 +117,7 @@ static void options_are_heeded(void) {
 
 static void buffers(void) {
   brontes_error error;
-  brontes_buffer *weights = NULL, *zeros = NULL, *ints = NULL;
+  brontes_buffer *weights = NULL, *zeros = NULL, *ints = NULL, *halves = NULL, *bits = NULL;
   CHECK_OK(brontes_buffer_from(device, six, 6, BRONTES_SHAPE(2, 3), &weights, &error));
   CHECK_OK(brontes_buffer_create(device, BRONTES_SHAPE(2, 3), BRONTES_DTYPE_F32, &zeros, &error));
   CHECK_OK(brontes_buffer_from_i32(device, (const int32_t[]){7, 8}, 2, NULL, 0, &ints, &error));
@@ -147,6 +147,23 @@ static void buffers(void) {
   CHECK_OK(brontes_buffer_read_i32(ints, numbers, 2, 0, &error));
   CHECK(numbers[0] == -9 && numbers[1] == 8);
   CHECK_STATUS(BRONTES_ERROR_TYPE_MISMATCH, brontes_buffer_read(ints, out, 2, 0, &error));
+
+  CHECK_OK(brontes_buffer_from_f16(device, six, 6, BRONTES_SHAPE(2, 3), &halves, &error));
+  CHECK_OK(brontes_buffer_from_f16_bits(device, (const uint16_t[]){0x3c00, 0x0001}, 2, NULL, 0, &bits, &error));
+  CHECK(brontes_buffer_dtype(halves) == BRONTES_DTYPE_F16 && brontes_buffer_bytes(halves) == 12);
+  CHECK_OK(brontes_buffer_read(halves, out, 6, 0, &error));
+  CHECK(memcmp(out, six, sizeof six) == 0);
+  uint16_t half[2];
+  CHECK_OK(brontes_buffer_write(bits, (const float[]){-2}, 1, 0, &error));
+  CHECK_OK(brontes_buffer_read_f16_bits(bits, half, 2, 0, &error));
+  CHECK(half[0] == 0xc000 && half[1] == 0x0001);
+  CHECK_OK(brontes_buffer_write_f16_bits(bits, (const uint16_t[]){0x4200}, 1, 1, &error));
+  CHECK_OK(brontes_buffer_read(bits, out, 2, 0, &error));
+  CHECK(out[0] == -2 && out[1] == 3);
+  CHECK_STATUS(BRONTES_ERROR_TYPE_MISMATCH, brontes_buffer_read_f16_bits(weights, half, 2, 0, &error));
+  brontes_buffer_destroy(halves);
+  brontes_buffer_destroy(bits);
+
   CHECK_STATUS(BRONTES_ERROR_SHAPE_MISMATCH, brontes_buffer_write(weights, six, 6, 1, &error));
   brontes_buffer* wrong = weights;
   CHECK_STATUS(BRONTES_ERROR_SHAPE_MISMATCH, brontes_buffer_from(device, six, 6, BRONTES_SHAPE(4), &wrong, &error));

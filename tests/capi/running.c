@@ -139,6 +139,35 @@ static void integers(void) {
   brontes_batch_destroy(batch);
 }
 
+static void half_precision(void) {
+  brontes_error error;
+  brontes_batch* batch = new_batch();
+  const uint16_t one_and_a_half[2] = {0x3c00, 0x3800}; /* 1 and 0.5 */
+  brontes_tensor x = brontes_upload_f16(batch, (const float[]){1.0f, 2049.0f}, 2, NULL, 0);
+  brontes_tensor y = brontes_upload_f16_bits(batch, one_and_a_half, 2, NULL, 0);
+  brontes_tensor sum = brontes_cast(batch, brontes_add(batch, x, y), BRONTES_DTYPE_F16);
+  brontes_program* program = NULL;
+  CHECK_OK(brontes_batch_compile(batch, &program, &error));
+  CHECK_OK(brontes_batch_execute(batch, &error));
+  EXPECT(batch, sum, 2, 2048); /* 2049 is not in f16, and 2048.5 is rounded down */
+  uint16_t bits[2];
+  CHECK_OK(brontes_batch_read_f16_bits(batch, sum, bits, 2, &error));
+  CHECK(bits[0] == 0x4000 && bits[1] == 0x6800);
+  CHECK_OK(brontes_program_write_f16_bits(program, x, one_and_a_half, 2, &error));
+  CHECK_OK(brontes_program_run(program, &error));
+  CHECK_OK(brontes_program_read_f16_bits(program, sum, bits, 2, &error));
+  CHECK(bits[0] == 0x4000 && bits[1] == 0x3c00);
+  CHECK_OK(brontes_program_write(program, x, (const float[]){-1, -0.5f}, 2, &error));
+  CHECK_OK(brontes_program_run(program, &error));
+  float out[2];
+  CHECK_OK(brontes_program_read(program, sum, out, 2, &error));
+  CHECK(out[0] == 0 && out[1] == 0);
+  int32_t ints[2];
+  CHECK_STATUS(BRONTES_ERROR_TYPE_MISMATCH, brontes_batch_read_i32(batch, sum, ints, 2, &error));
+  brontes_program_destroy(program);
+  brontes_batch_destroy(batch);
+}
+
 static void submissions(void) {
   brontes_error error;
   brontes_batch* batch = new_batch();
@@ -278,6 +307,7 @@ void running_tests(void) {
   run("the options of a batch are heeded", batch_options);
   run("a program is replayed with new data, also after its batch is gone", replay);
   run("i32 goes in and out of programs", integers);
+  run("f16 is written and read as floats and as bits", half_precision);
   run("submissions are waited for and chained", submissions);
   run("a program's import is bound to another buffer", rebinding);
   run("numbers of thousands of tensors lead to the right ones", many_tensors);

@@ -102,6 +102,8 @@ const std::vector<ElementwiseCase> table = {
     CAST(i32_to_mask, mask, i_m, -1, 1),
     CAST(mask_to_f32, f32, m_f, 0, 1),
     CAST(mask_to_i32, i32, m_i, 0, 1),
+    CAST(f32_to_f16, f16, f_h, -1000, 1000),
+    CAST(f16_to_f32, f32, h_f, -1000, 1000),
 };
 // clang-format on
 

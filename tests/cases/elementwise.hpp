@@ -40,7 +40,7 @@ struct ElementwiseCase {
   /// Of operand k.
   DType type(std::size_t k) const {
     const char letter = types == nullptr ? 'f' : types[k];
-    return letter == 'i' ? DType::i32 : letter == 'm' ? DType::mask : DType::f32;
+    return letter == 'i' ? DType::i32 : letter == 'm' ? DType::mask : letter == 'h' ? DType::f16 : DType::f32;
   }
 };
 

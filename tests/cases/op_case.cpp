@@ -1,6 +1,8 @@
 #include "op_case.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 namespace brontes::cases {
@@ -23,11 +25,44 @@ Data special_data(const OpCase& c, std::uint64_t seed) {
   Data data = random_data(c, seed);
   const std::vector<float>& special = special_values();
   for (std::size_t o = 0; o < data.size(); ++o) {
-    if (c.operands[o].type != DType::f32) continue;
+    const DType type = c.operands[o].type;
+    if (type != DType::f32 && type != DType::f16) continue;
     auto& values = data[o];
     for (std::size_t i = seed % 7; i < values.size(); i += 11) values[i] = special[(i + seed) % special.size()];
+    values = as_type(std::move(values), type);
   }
   return data;
+}
+
+OpCase with_halves(OpCase c) {
+  c.name += "/f16";
+  for (Operand& o : c.operands) {
+    if (o.type == DType::f32) o.type = DType::f16;
+  }
+  return c;
+}
+
+OpCase with_half_result(OpCase c) {
+  c.name += "/to_f16";
+  c.record = [record = std::move(c.record)](Batch& batch, const std::vector<Tensor>& operands) {
+    return batch.cast(record(batch, operands), DType::f16);
+  };
+  c.reference = [reference = std::move(c.reference)](const Data& data) {
+    Expected want = reference(data);
+    for (std::size_t i = 0; i < want.values.size(); ++i) {
+      // Two numbers that are so close may be rounded to neighbours.
+      double& allowed = want.allowed[i];
+      const double before = want.values[i];
+      want.values[i] = nearest_half(before);
+      if (allowed == 0) continue;
+      const bool edge = std::isinf(want.values[i]) != std::isinf(nearest_half(before - std::copysign(allowed, before)));
+      if (edge) want.values[i] = std::copysign(65504.0, before);
+      allowed =
+          edge ? std::numeric_limits<double>::infinity() : allowed + std::max(std::fabs(before) * 0x1p-10, 0x1p-24);
+    }
+    return want;
+  };
+  return c;
 }
 
 namespace {
@@ -59,7 +94,7 @@ std::string mismatch(Span<const float> got, const Expected& want) { return find_
 std::string mismatch(Span<const std::int32_t> got, const Expected& want) { return find_mismatch(got, want); }
 
 std::string mismatch(const Batch& batch, Tensor result, const Expected& want) {
-  if (result.dtype() == DType::f32) {
+  if (result.dtype() == DType::f32 || result.dtype() == DType::f16) {
     const auto got = batch.read(result);
     return got ? mismatch(Span<const float>(*got), want) : got.error().message;
   }

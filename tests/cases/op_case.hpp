@@ -20,7 +20,8 @@ namespace brontes::cases {
 struct Operand {
   Shape shape;
   float low = -2, high = 2;  // random elements come from [low, high]
-  DType type = DType::f32;   // its data are floats all the same: whole numbers for i32, 0 and 1 for masks
+  DType type = DType::f32;   // its data are floats all the same: whole numbers for i32, 0 and 1 for masks, and for f16
+                             // such as it has
 };
 
 /// What must come out: lib/reference has what ops give.
@@ -73,6 +74,11 @@ std::string mismatch(Span<const float> got, const Expected& want);
 std::string mismatch(Span<const std::int32_t> got, const Expected& want);
 /// The same for a result that can be read, of any type.
 std::string mismatch(const Batch& batch, Tensor result, const Expected& want);
+
+/// The same with f16 for every operand that is f32.
+OpCase with_halves(OpCase c);
+/// The same with a result that is cast to f16, of an op that gives f32.
+OpCase with_half_result(OpCase c);
 
 /// "3x4x5", for names.
 std::string dims(const Shape& shape);

@@ -52,6 +52,7 @@ std::vector<float> as_type(std::vector<float> values, DType type) {
   for (float& v : values) {
     if (type == DType::i32) v = std::floor(v);
     if (type == DType::mask) v = v >= 0.5f ? 1.0f : 0.0f;
+    if (type == DType::f16) v = static_cast<float>(nearest_half(double{v}));
   }
   return values;
 }
@@ -63,6 +64,7 @@ std::vector<float> random_values(std::size_t count, float low, float high, std::
 
 Tensor upload(Batch& batch, Span<const float> data, const Shape& shape, DType type) {
   if (type == DType::f32) return batch.upload(data, shape);
+  if (type == DType::f16) return batch.upload_f16(data, shape);
   std::vector<std::int32_t> whole(data.size());
   for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<std::int32_t>(data[i]);
   return batch.cast(batch.upload(whole, shape), type);
@@ -73,7 +75,13 @@ const std::vector<float>& special_values(DType type) {
                                               -3,     7,        1000,      -1000,       65535,        65536,
                                               -65536, 16777216, -16777216, 2147483520., -2147483648., -2147483520.};
   static const std::vector<float> masks = {0, 1};
-  return type == DType::i32 ? integers : type == DType::mask ? masks : special_values();
+  // Its denormals and its largest number besides.
+  static const std::vector<float> halves = [] {
+    std::vector<float> values = as_type(special_values(), DType::f16);
+    values.insert(values.end(), {0x1p-24f, -0x1p-24f, 0x1.ff8p-15f, 0x1p-14f, 65504.0f, -65504.0f});
+    return values;
+  }();
+  return type == DType::i32 ? integers : type == DType::mask ? masks : type == DType::f16 ? halves : special_values();
 }
 
 const std::vector<float>& special_values() {

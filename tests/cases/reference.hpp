@@ -19,12 +19,14 @@ std::vector<float> random_values(std::size_t count, float low, float high, std::
 /// as they stay below 2^24, whatever the order of summation.
 std::vector<float> random_integers(std::size_t count, int limit, std::uint64_t seed);
 
+using reference::nearest_half;
+
 /// The nearest numbers that a value of the type can have: whole ones for i32, 0 and 1 for masks.
 std::vector<float> as_type(std::vector<float> values, DType type);
 /// `count` of them from [low, high], reproducible.
 std::vector<float> random_values(std::size_t count, float low, float high, std::uint64_t seed, DType type);
 
-/// Data of a case as a tensor of the type: i32 and masks have whole numbers.
+/// Data of a case as a tensor of the type, which has these numbers.
 Tensor upload(Batch& batch, Span<const float> data, const Shape& shape, DType type);
 
 /// Zero, infinities, NaN, denormals, and numbers at which activations overflow or cancel.

@@ -55,7 +55,7 @@ Tensor record(const ElementwiseCase& c, Batch& batch, const Inputs& in) {
 void check(const ElementwiseCase& c, const Batch& batch, Tensor result, const Inputs& in) {
   INFO("op " << c.name);
   REQUIRE(result.size() == in.x.size());
-  if (result.dtype() == DType::f32) {
+  if (result.dtype() == DType::f32 || result.dtype() == DType::f16) {
     CHECK(cases::mismatch(c, read(batch, result), in.x, in.y, in.z) == "");
     return;
   }

@@ -83,21 +83,20 @@ class HostBuffer {
   void clear() { std::fill_n(words_, external.buffer_bytes / 4, fill); }
   template <class T>
   void put(VkDeviceSize offset, const std::vector<T>& data) {
-    static_assert(sizeof(T) == 4);
-    std::memcpy(words_ + offset / 4, data.data(), data.size() * 4);
+    std::memcpy(reinterpret_cast<std::byte*>(words_) + offset, data.data(), data.size() * sizeof(T));
   }
   template <class T = float>
   std::vector<T> get(VkDeviceSize offset, std::size_t count) const {
-    static_assert(sizeof(T) == 4);
     std::vector<T> data(count);
-    std::memcpy(data.data(), words_ + offset / 4, count * 4);
+    std::memcpy(data.data(), reinterpret_cast<const std::byte*>(words_) + offset, count * sizeof(T));
     return data;
   }
-  /// Words that are not `fill` outside of [begin, end).
+  /// Bytes that are not those of `fill` outside of [begin, end).
   std::size_t touched_outside(VkDeviceSize begin, VkDeviceSize end) const {
     std::size_t touched = 0;
-    for (VkDeviceSize at = 0; at < external.buffer_bytes; at += 4) {
-      if ((at < begin || at >= end) && words_[at / 4] != fill) ++touched;
+    for (VkDeviceSize at = 0; at < external.buffer_bytes; ++at) {
+      const auto changed = (words_[at / 4] ^ fill) >> at % 4 * 8 & 0xffu;
+      if ((at < begin || at >= end) && changed != 0) ++touched;
     }
     return touched;
   }

@@ -60,11 +60,25 @@ class Fenced {
   std::vector<std::string> names_;
 };
 
-void check(const Device& device, bool special) {
+using Change = cases::OpCase (*)(cases::OpCase);
+cases::OpCase as_it_is(cases::OpCase c) { return c; }
+cases::OpCase with_halves_throughout(cases::OpCase c) {
+  return cases::with_half_result(cases::with_halves(std::move(c)));
+}
+
+// One case of so many, from the first or a later one on.
+struct Some {
+  std::size_t first = 0;
+  std::size_t of = 1;
+};
+
+void check(const Device& device, bool special, Change change = as_it_is, Some some = {}) {
   for (const cases::NamedCaseRoom& room : cases::op_cases()) {
     Fenced batch(device);
     std::uint64_t seed = 1;
-    for (const cases::OpCase& c : room.room.cases()) {
+    const std::vector<cases::OpCase> all = room.room.cases();
+    for (std::size_t i = some.first; i < all.size(); i += some.of) {
+      const cases::OpCase c = change(all[i]);
       if (special && !c.special_values) continue;
       batch.add(c, special ? cases::special_data(c, seed) : cases::random_data(c, seed));
       seed += 10;
@@ -82,6 +96,31 @@ TEST_CASE_METHOD(DeviceTest, "every op gives what double precision gives, and to
 
 TEST_CASE_METHOD(DeviceTest, "every op is right at NaN, infinities, denormals and large numbers", "[ops]") {
   check(shared_device(), true);
+}
+
+// Every pipeline is another one with f16, and they take longer to compile than to run: some of the cases each.
+TEST_CASE_METHOD(DeviceTest, "every op takes f16 for f32, and gives what double precision gives for it", "[ops][f16]") {
+  for (const bool special : {false, true}) check(shared_device(), special, cases::with_halves, {0, 3});
+}
+
+TEST_CASE_METHOD(DeviceTest, "every op whose result is cast to f16 rounds it once, and writes nothing else",
+                 "[ops][f16]") {
+  for (const bool special : {false, true}) check(shared_device(), special, with_halves_throughout, {1, 5});
+}
+
+TEST_CASE_METHOD(DeviceTest, "every op takes and gives f16 in every access mode, on small grids and with short loops",
+                 "[ops][f16]") {
+  for (const AccessMode mode : {AccessMode::storage, AccessMode::texel, AccessMode::pointer}) {
+    DeviceOptions options = checked_options();
+    options.access = mode;
+    options.simulate.max_group_count = 7;
+    options.simulate.max_loop_iterations = 64;
+    const auto device = Device::open(options);
+    if (!device && mode == AccessMode::pointer) continue;
+    REQUIRE_OK(device.error());
+    INFO(to_string(mode));
+    check(*device, false, with_halves_throughout, {static_cast<std::size_t>(mode), 13});
+  }
 }
 
 TEST_CASE_METHOD(DeviceTest, "every op is right on small grids, with short loops and small workgroups", "[ops]") {

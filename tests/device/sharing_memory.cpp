@@ -201,6 +201,24 @@ TEST_CASE_METHOD(DeviceTest, "an imported buffer can be updated in place, run af
   }
 }
 
+TEST_CASE_METHOD(DeviceTest, "an imported buffer of f16 is written up to its last half, and not behind it",
+                 "[vulkan][sharing][f16]") {
+  for (const Mode& mode : modes()) {
+    const std::uint64_t begin = vulkan::import_alignment(mode.device);
+    for (std::size_t count = 1; count < 18; ++count) {
+      INFO(mode.name << ", " << count << " halves");
+      HostBuffer host(mode.device, 4096);
+      host.put(begin, std::vector<std::uint16_t>(count, 0x4200));  // 3
+      const Buffer buffer = vulkan::import_buffer(mode.device, host.range(begin), {count}, DType::f16).value();
+      Batch batch(mode.device);
+      batch.store(batch.cast(batch.offset(batch.import_buffer(buffer), -1), DType::f16), buffer);
+      REQUIRE_OK(batch.execute());
+      CHECK(host.get<std::uint16_t>(begin, count) == std::vector<std::uint16_t>(count, 0x4000));  // 2
+      CHECK(host.touched_outside(begin, begin + count * 2) == 0);
+    }
+  }
+}
+
 TEST_CASE_METHOD(DeviceTest, "imported integers and masks keep their types", "[vulkan][sharing]") {
   const Device& device = shared_device();
   HostBuffer numbers(device, 4096);
@@ -216,7 +234,7 @@ TEST_CASE_METHOD(DeviceTest, "imported integers and masks keep their types", "[v
   REQUIRE_OK(batch.execute());
   CHECK(numbers.get<std::int32_t>(0, 5) == std::vector<std::int32_t>{3, -4, -5, 6, -7});
   CHECK(masks.get<std::int32_t>(0, 5) == std::vector<std::int32_t>{0, 1, 0, 0, 1});
-  CHECK(vulkan::import_buffer(device, masks.external, {5}, DType::f16).error().code == Errc::invalid_argument);
+  CHECK(vulkan::import_buffer(device, masks.external, {5}, DType::bf16).error().code == Errc::invalid_argument);
 }
 
 TEST_CASE_METHOD(DeviceTest, "an imported buffer is read and written by the host where it was made for copies",

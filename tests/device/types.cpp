@@ -385,7 +385,7 @@ TEST_CASE_METHOD(DeviceTest, "reading and uploading with the wrong type is an er
   Buffer buffer = Buffer::create(shared_device(), {2}).value();
   CHECK(buffer.write(Ints{1, 2}).code == Errc::type_mismatch);
   CHECK(buffer.read_i32().error().code == Errc::type_mismatch);
-  CHECK(Buffer::create(shared_device(), {2}, DType::f16).error().code == Errc::invalid_argument);
+  CHECK(Buffer::create(shared_device(), {2}, DType::bf16).error().code == Errc::invalid_argument);
   CHECK(Weight::from(shared_device(), counting(6), 2, 3, DType::i32).error().code == Errc::invalid_argument);
   batch.store(i32, Buffer::create(shared_device(), {3}).value());
   CHECK(batch.clear_error().code == Errc::type_mismatch);

@@ -31,7 +31,8 @@ struct Accesses {
 // A region with what is written behind its last element, if that is asked for.
 Region written(const Dispatch& d, std::size_t binding, bool all) {
   Region r = d.bindings[binding];
-  if (all && writes_whole_vectors(d)) r.bytes = (r.bytes + 15) / 16 * 16;
+  const std::uint64_t vector = 4 * r.element_bytes();
+  if (all && writes_whole_vectors(d)) r.bytes = (r.bytes + vector - 1) / vector * vector;
   return r;
 }
 

@@ -93,11 +93,13 @@ class Model {
       return;
     }
     for (std::size_t b = 0; b < d_.binding_count; ++b) {
-      if ((d_.used >> b & 1u) != 0 && (d_.bindings[b].offset % 4 != 0 || d_.bindings[b].bytes % 4 != 0)) {
-        object_("has a binding that is not of whole words");
+      const Region& r = d_.bindings[b];
+      if ((d_.used >> b & 1u) != 0 && (r.offset % 4 != 0 || r.bytes % r.element_bytes() != 0)) {
+        object_("has a binding that is not of whole elements, or begins within a word");
         return;
       }
     }
+    if (!knows_its_halves(d_)) return object_("takes f16 for f32, or the other way round");
     elementwise();
   }
 
@@ -156,12 +158,10 @@ class Model {
  private:
   const Region& region(const char* name) const { return d_.bindings[binding(d_, name)]; }
 
+  static std::uint64_t elements(const Region& r) { return r.bytes / r.element_bytes(); }
+
   // All that a binding holds, before anything is written.
-  std::vector<Symbol> read(const char* name) {
-    const Region& r = region(name);
-    const Symbol* words = memory_.at(r);
-    return {words, words + r.bytes / 4};
-  }
+  std::vector<Symbol> read(const char* name) { return memory_.read(region(name)); }
 
   Symbol element(const std::vector<Symbol>& words, std::uint64_t i) {
     if (i < words.size()) return words[i];
@@ -171,16 +171,15 @@ class Model {
 
   void write(const char* name, const std::vector<Symbol>& words) {
     const Region& r = region(name);
-    if (r.bytes != words.size() * 4) {
-      object_("writes " + std::to_string(words.size() * 4) + " bytes to a binding of " + std::to_string(r.bytes));
+    const std::uint64_t size = r.element_bytes();
+    if (r.bytes != words.size() * size) {
+      object_("writes " + std::to_string(words.size() * size) + " bytes to a binding of " + std::to_string(r.bytes));
       return;
     }
     if (outside_) object_("reads past the end of an operand");
-    std::copy(words.begin(), words.end(), memory_.at(r));
+    memory_.write(r, words);
     if (!writes_whole_vectors(d_)) return;
-    for (std::uint64_t end = r.offset + r.bytes; end % 16 != r.offset % 16; end += 4) {
-      *memory_.at({r.resource, end, 4}) = garbage;
-    }
+    for (std::uint64_t i = words.size(); i % 4 != 0; ++i) memory_.set(r, i, garbage);
   }
 
   void check_grid(std::uint64_t groups, std::uint64_t needed) {
@@ -227,7 +226,7 @@ class Model {
     const std::uint64_t side = std::uint64_t{constant(d_, "side")} * 4;
     if (constant(d_, "group_size") * 16 != side * side) object_("has a workgroup that is no square");
     const std::vector<Symbol> in = read("in0");
-    std::vector<Symbol> out(region("out0").bytes / 4);
+    std::vector<Symbol> out(elements(region("out0")));
     const std::uint64_t matrix = std::uint64_t{params.rows} * params.columns;
     const std::uint64_t squares = ((params.rows + side - 1) / side) * ((params.columns + side - 1) / side);
     check_grid(params.groups, out.size() / matrix * squares);
@@ -249,7 +248,6 @@ class Model {
     const std::vector<Symbol> in = read("in0");
     if (std::uint64_t{params.n} * columns != in.size()) return object_("does not store all of its operand");
     const Region& r = region("out0");
-    Symbol* out = memory_.at(r);
     for (std::uint32_t unit = 0; unit < params.n; ++unit) {
       std::uint32_t into = params.offset;
       std::uint32_t rest = unit;
@@ -261,8 +259,8 @@ class Model {
       into += rest * params.strides[rank - 1];
       for (std::uint64_t c = 0; c < columns; ++c) {
         const std::uint64_t at = std::uint64_t{into} * columns + c;
-        if (at >= r.bytes / 4) return object_("stores outside of its binding");
-        out[at] = in[std::uint64_t{unit} * columns + c];
+        if (at >= elements(r)) return object_("stores outside of its binding");
+        memory_.set(r, at, in[std::uint64_t{unit} * columns + c]);
       }
     }
   }
@@ -278,7 +276,6 @@ class Model {
     std::vector<std::vector<Symbol>> in;
     for (std::uint32_t k = 0; k < count; ++k) in.push_back(read(inputs[k]));
     const Region& r = region("out0");
-    Symbol* out = memory_.at(r);
     const std::uint32_t width = params.begin[count];
     for (std::uint32_t i = 0; i < params.n; ++i) {
       if (width == 0) return object_("divides by zero");
@@ -290,8 +287,8 @@ class Model {
             std::uint64_t{outer} * (params.begin[k + 1] - params.begin[k]) + column - params.begin[k];
         const std::uint64_t to = std::uint64_t{outer} * params.row + params.column + column;
         for (std::uint64_t c = 0; c < unit; ++c) {
-          if (to * unit + c >= r.bytes / 4) return object_("writes outside of its binding");
-          out[to * unit + c] = element(in[k], from * unit + c);
+          if (to * unit + c >= elements(r)) return object_("writes outside of its binding");
+          memory_.set(r, to * unit + c, element(in[k], from * unit + c));
         }
       }
     }
@@ -375,6 +372,15 @@ std::size_t binding(const Dispatch& d, const char* name) {
   std::abort();
 }
 
+bool knows_its_halves(const Dispatch& d) {
+  const kernels::Kernel& kernel = kernels::get(d.kernel);
+  std::uint32_t halves = 0;
+  for (std::size_t b = 0; b < d.binding_count; ++b) {
+    if ((d.used >> b & 1u) != 0 && d.bindings[b].half) halves |= 1u << kernel.bindings[b].binding;
+  }
+  return halves == (d.kernel.is_library() ? constant(d, "half_slots") : 0);
+}
+
 bool writes_whole_vectors(const Dispatch& d) {
   return d.kernel == kernels::Id::elementwise || d.kernel == kernels::Id::elementwise_strided;
 }
@@ -397,7 +403,9 @@ Touched scan(const std::vector<std::uint32_t>& module, const kernels::Kernel& ke
     store = 62,
     access_chain = 65,
     in_bounds = 66,
-    decorate = 71
+    decorate = 71,
+    atomic_and = 240,
+    atomic_or = 241
   };
   constexpr std::uint32_t binding_decoration = 33;
   std::map<std::uint32_t, std::uint32_t> slots;  // by variable or pointer into it: its binding
@@ -421,6 +429,9 @@ Touched scan(const std::vector<std::uint32_t>& module, const kernels::Kernel& ke
         break;
       case load: mark(touched.read, operands[2]); break;
       case store: mark(touched.written, operands[0]); break;
+      // One half of a word is written by these two, and the other one stays.
+      case atomic_and:
+      case atomic_or: mark(touched.written, operands[2]); break;
       default: break;
     }
   }

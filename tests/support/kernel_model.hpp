@@ -38,6 +38,9 @@ bool has_prologue(const plan::Dispatch& dispatch);
 std::uint32_t constant(const plan::Dispatch& dispatch, const char* name);
 std::size_t binding(const plan::Dispatch& dispatch, const char* name);
 
+/// Whether a kernel is told of its bindings which of them hold f16, and of none that does not.
+bool knows_its_halves(const plan::Dispatch& dispatch);
+
 /// By binding: whether the kernel reads it, or writes it, once its specialization constants are given. Found in the
 /// specialised SPIR-V.
 struct Touched {

@@ -55,21 +55,22 @@ class Replay {
       const plan::Placement& p = plan_.uploads[i];
       const ValueId id = graph_.uploads()[i].value;
       const auto& words = recorded_.values[id];
-      if (p.value != id || p.bytes != words.size() * 4) {
+      const Region region{plan::arena, p.offset, p.bytes, graph_.value(id).half()};
+      if (p.value != id || p.bytes != words.size() * region.element_bytes()) {
         object("upload " + std::to_string(i) + " is placed as %" + std::to_string(p.value) + " of " +
                std::to_string(p.bytes) + " bytes");
         continue;
       }
-      std::copy(words.begin(), words.end(), memory_.at({plan::arena, p.offset, p.bytes}));
+      memory_.write(region, words);
     }
   }
 
   // The first word that is not as expected, as text; nothing when all are.
   std::string difference(const Region& region, const std::vector<Symbol>& expected) {
-    if (region.bytes != expected.size() * 4) {
-      return std::to_string(region.bytes) + " bytes, not " + std::to_string(expected.size() * 4);
+    if (region.bytes != expected.size() * region.element_bytes()) {
+      return std::to_string(region.bytes) + " bytes, not " + std::to_string(expected.size() * region.element_bytes());
     }
-    const Symbol* found = memory_.at(region);
+    const std::vector<Symbol> found = memory_.read(region);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (found[i] != expected[i]) return recorded_.name(found[i]) + ", not " + recorded_.name(expected[i]);
     }
@@ -121,6 +122,7 @@ class Replay {
     if ((d.used & ~used) != 0 || ((used & ~d.used) != 0 && !has_empty_operand(root))) {
       object_here("is said to use bindings " + std::to_string(d.used) + " and uses " + std::to_string(used));
     }
+    if (!knows_its_halves(d)) object_here("takes f16 for f32, or the other way round");
     const bool epilogue = has_epilogue(d);
     const bool prologue = has_prologue(d);
     if (epilogue && !last) object_here("runs an epilogue on partial results");
@@ -140,9 +142,9 @@ class Replay {
       if (((touch.written & d.used) >> b & 1u) == 0) continue;
       const Region& r = d.bindings[b];
       std::erase_if(state.writes, [&](const Opaque::Write& w) { return contains(r, w.region); });
-      Opaque::Write write{r, std::vector<Symbol>(r.bytes / 4), d.pass};
+      Opaque::Write write{r, std::vector<Symbol>(r.bytes / r.element_bytes()), d.pass};
       for (std::size_t i = 0; i < write.words.size(); ++i) write.words[i] = Symbols::scratch(current_, b, i);
-      std::copy(write.words.begin(), write.words.end(), memory_.at(r));
+      memory_.write(r, write.words);
       state.writes.push_back(std::move(write));
     }
     if (last) finish_opaque(d, group, state);
@@ -156,15 +158,18 @@ class Replay {
   }
 
   void read_opaque(Opaque& state, const Group& group, const Dispatch& d, const Region& r) {
+    const std::vector<Symbol> found = memory_.read(r);
     for (auto w = state.writes.rbegin(); w != state.writes.rend(); ++w) {
       if (!contains(w->region, r)) continue;
       w->read = true;
       if (w->pass >= d.pass) object_here("reads what a later pass has written");
-      const Symbol* expected = w->words.data() + (r.offset - w->region.offset) / 4;
-      if (!std::equal(expected, expected + r.bytes / 4, memory_.at(r))) object_here("finds partial results changed");
+      const Symbol* expected = w->words.data() + (r.offset - w->region.offset) / r.element_bytes();
+      if (w->region.half != r.half || !std::equal(found.begin(), found.end(), expected)) {
+        object_here("finds partial results changed");
+      }
       return;
     }
-    read_operand(state, group, Symbols::contents(memory_.at(r), r.bytes / 4));
+    read_operand(state, group, Symbols::contents(found.data(), found.size()));
   }
 
   void read_operand(Opaque& state, const Group& group, std::uint64_t contents) {
@@ -214,10 +219,10 @@ class Replay {
       return;
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
-      std::vector<Symbol> words(results[i].bytes / 4);
+      std::vector<Symbol> words(results[i].bytes / results[i].element_bytes());
       for (std::size_t j = 0; j < words.size(); ++j) words[j] = Symbols::opaque(root, operands, i, j);
       if (has_epilogue(d)) run_epilogue(d, memory_, object_, words);
-      std::copy(words.begin(), words.end(), memory_.at(results[i]));
+      memory_.write(results[i], words);
       const ValueId value = group.program.step_count == 0 ? root.output + static_cast<ValueId>(i)
                                                           : group.program.steps[group.program.step_count - 1].result;
       check_output(results[i], recorded_.values[value], "%" + std::to_string(value));
@@ -260,7 +265,9 @@ class Replay {
     const Region& out = d.bindings[binding(d, "out0")];
     if (!root.op->fills) return check_scattered(root, expected, out);
     check_output(out, expected, "buffer " + std::to_string(root.destination));
-    if (out != Region{root.destination, 0, expected.size() * 4}) object_here("stores to the wrong place");
+    if (out != Region{root.destination, 0, expected.size() * out.element_bytes(), out.half}) {
+      object_here("stores to the wrong place");
+    }
   }
 
   // Every element lies where it belongs, within what the dispatch is said to write. What lies between them is checked
@@ -268,9 +275,10 @@ class Replay {
   void check_scattered(const record::Node& store, const std::vector<Symbol>& expected, const Region& out) {
     const std::vector<std::size_t> to = destinations(graph_, store, 0);
     for (std::size_t i = 0; i < to.size(); ++i) {
-      const Region element{store.destination, to[i] * 4, 4};
+      const std::uint64_t size = out.element_bytes();
+      const Region element{store.destination, to[i] * size, size, out.half};
       if (!contains(out, element)) return object_here("stores to the wrong place");
-      const Symbol found = *memory_.at(element);
+      const Symbol found = memory_.get(element, 0);
       if (found != expected[i]) {
         return object_here("leaves in buffer " + std::to_string(store.destination) + ": " + recorded_.name(found) +
                            ", not " + recorded_.name(expected[i]));
@@ -282,7 +290,8 @@ class Replay {
     std::vector<bool> placed(graph_.values().size(), false);
     for (const plan::Placement& p : plan_.readable) {
       placed[p.value] = true;
-      const std::string other = difference({plan::arena, p.offset, p.bytes}, recorded_.values[p.value]);
+      const Region region{plan::arena, p.offset, p.bytes, graph_.value(p.value).half()};
+      const std::string other = difference(region, recorded_.values[p.value]);
       if (!other.empty()) object("%" + std::to_string(p.value) + " is read as " + other);
     }
     for (std::size_t v = graph_.first_pending_value(); v < graph_.values().size(); ++v) {
@@ -294,25 +303,27 @@ class Replay {
   }
 
   void check_buffers() {
-    for (const auto& [resource, words] : recorded_.buffers.all()) memory_.at({resource, 0, words.size() * 4});
-    for (const auto& [resource, words] : memory_.all()) {
+    for (const auto& [resource, cells] : recorded_.buffers.all()) memory_.cells(resource, cells.size());
+    for (const auto& [resource, cells] : memory_.all()) {
       if (resource == plan::arena) continue;
-      const Symbol* expected = recorded_.buffers.at({resource, 0, words.size() * 4});
-      for (std::size_t i = 0; i < words.size(); ++i) {
-        if (words[i] == expected[i] || (words[i] == garbage && is_behind(resource, i))) continue;
+      const std::vector<Symbol>& expected = recorded_.buffers.cells(resource, cells.size());
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (cells[i] == expected[i] || (cells[i] == garbage && is_behind(resource, i))) continue;
         object("buffer " + std::to_string(resource) + " ends up with something else");
         break;
       }
     }
   }
 
-  // A word that no vec4 of the buffer is without, but that is not of the buffer.
-  bool is_behind(record::ResourceId resource, std::size_t word) const {
+  // A cell that no vec4 of the buffer is without, but that is not of the buffer.
+  bool is_behind(record::ResourceId resource, std::size_t cell) const {
     for (std::size_t n = graph_.first_pending_node(); n < graph_.nodes().size(); ++n) {
       const record::Node& node = graph_.nodes()[n];
       if (node.destination != resource || !node.op->fills) continue;
-      const std::uint64_t count = graph_.value(graph_.inputs(node)[0]).shape.count();
-      if (word >= count && word < (count + 3) / 4 * 4) return true;
+      const record::Value& value = graph_.value(graph_.inputs(node)[0]);
+      const std::uint64_t count = value.shape.count();
+      const std::uint64_t each = value.half() ? 1 : 2;
+      if (cell >= count * each && cell < (count + 3) / 4 * 4 * each) return true;
     }
     return false;
   }

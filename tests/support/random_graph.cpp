@@ -80,6 +80,10 @@ class Recorder {
   const Shape& shape_of(ValueId value) const { return graph_.values()[value].shape; }
   DType type_of(ValueId value) const { return graph_.values()[value].dtype; }
 
+  bool is_number(ValueId value) const { return type_of(value) == DType::f32 || type_of(value) == DType::f16; }
+  DType number() { return random_.one_in(5) ? DType::f16 : DType::f32; }
+  ValueId half(ValueId x) { return add(record::cast(graph_, x, DType::f16), x); }
+
   ValueId any() {
     // Recent values make chains, old ones make fans.
     const auto count = static_cast<std::uint32_t>(values_.size());
@@ -103,6 +107,7 @@ class Recorder {
 
   ValueId upload(const Shape& s, DType type = DType::f32) {
     if (type == DType::f32) return add(graph_.upload(std::vector<float>(s.count()), s), 0);
+    if (type == DType::f16) return add(graph_.upload_f16(std::vector<std::uint16_t>(s.count()), s), 0);
     const ValueId whole = add(graph_.upload_i32(std::vector<std::int32_t>(s.count()), s), 0);
     return type == DType::i32 ? whole : add(record::cast(graph_, whole, type), whole);
   }
@@ -110,13 +115,13 @@ class Recorder {
   ValueId import(ResourceId resource) {
     constexpr std::array<std::array<int, 2>, 3> shapes{{{48, 1}, {6, 8}, {8, 6}}};
     const auto& dims = random_.pick(shapes);
-    values_.push_back(graph_.import(Shape(dims[0], dims[1]), resource));
+    values_.push_back(graph_.import(Shape(dims[0], dims[1]), resource, number()));
     return values_.back();
   }
 
   void source() {
     if (random_.one_in(2)) {
-      upload(shape());
+      upload(shape(), number());
     } else {
       const ResourceId resource = random_.below(resource_count);
       random_.one_in(3) ? import_slice(resource) : import(resource);
@@ -157,7 +162,9 @@ class Recorder {
     // A copy within a buffer has the same place at both ends: buffers are imported and stored as a whole.
     if (value.resource == into && value.offset != 0) return;
     // Buffers that are no whole vec4s have a size of their own.
-    if (value.shape.count() % 4 != 0) into = resource_count + 1 + static_cast<ResourceId>(value.shape.count());
+    if (value.shape.count() % 4 != 0) {
+      into = resource_count + 1 + static_cast<ResourceId>(value.shape.count()) + (value.half() ? 100u : 0u);
+    }
     // A value of an earlier execution that was not kept cannot be stored.
     if (ops::store(graph_, x, into, value.shape, value.dtype)) return;
   }
@@ -200,14 +207,15 @@ class Recorder {
 
   ValueId import_slice(ResourceId resource) {
     const Shape& whole = shape_of_resource();
-    const ValueId all = graph_.import(whole, resource);
+    const ValueId all = graph_.import(whole, resource, number());
     return add(record::slice(graph_, all, ranges(whole.rank())), all);
   }
 
   ValueId unary(ValueId x) {
     constexpr std::array ops{ElementwiseOp::relu,  ElementwiseOp::neg,  ElementwiseOp::exp,   ElementwiseOp::copy,
                              ElementwiseOp::scale, ElementwiseOp::gelu, ElementwiseOp::clamp, ElementwiseOp::offset};
-    if (type_of(x) != DType::f32) {
+    if (is_number(x) && random_.one_in(8)) return half(x);
+    if (!is_number(x)) {
       constexpr std::array i32{ElementwiseOp::neg, ElementwiseOp::abs, ElementwiseOp::i32_to_f32,
                                ElementwiseOp::i32_to_mask};
       constexpr std::array mask{ElementwiseOp::logical_not, ElementwiseOp::copy, ElementwiseOp::mask_to_f32,
@@ -222,7 +230,8 @@ class Recorder {
     constexpr std::array ops{ElementwiseOp::add, ElementwiseOp::sub, ElementwiseOp::mul, ElementwiseOp::max,
                              ElementwiseOp::div};
     if (!record_fits(x, y)) return x;
-    const ValueId inputs[] = {x, type_of(x) == type_of(y) ? y : add(record::cast(graph_, y, type_of(x)), y)};
+    const bool fit = type_of(x) == type_of(y) || (is_number(x) && is_number(y));
+    const ValueId inputs[] = {x, fit ? y : add(record::cast(graph_, y, type_of(x)), y)};
     if (type_of(x) == DType::mask) return add(record::elementwise(graph_, ElementwiseOp::logical_xor, inputs), x);
     return add(record::elementwise(graph_, random_.pick(ops), inputs), x);
   }
@@ -323,7 +332,7 @@ class Recorder {
 
   // x, or what elementwise ops of its own make of it: a prologue, if the op takes one.
   ValueId prepared(ValueId x) {
-    if (type_of(x) != DType::f32 || !random_.one_in(3)) return x;
+    if (!is_number(x) || !random_.one_in(3)) return x;
     ValueId y = chain(x, random_.below(3));
     if (random_.one_in(2)) y = random_.one_in(2) ? binary(y, smaller(y)) : binary(smaller(y), y);
     if (random_.one_in(3)) y = binary(y, like(y));
@@ -331,7 +340,9 @@ class Recorder {
   }
 
   ValueId of_shape(const Shape& s, DType type) {
-    const auto fits = [&](ValueId x) { return shape_of(x) == s && type_of(x) == type; };
+    const auto fits = [&](ValueId x) {
+      return shape_of(x) == s && (type_of(x) == type || (type == DType::f32 && is_number(x)));
+    };
     std::vector<ValueId> all;
     std::copy_if(values_.begin(), values_.end(), std::back_inserter(all), fits);
     return all.empty() || random_.one_in(4) ? upload(s, type) : random_.pick(all);
@@ -472,7 +483,8 @@ class Recorder {
     }
   }
 
-  ValueId join(const std::vector<ValueId>& parts, std::int64_t axis) {
+  ValueId join(std::vector<ValueId> parts, std::int64_t axis, DType type) {
+    for (ValueId& x : parts) x = add(record::cast(graph_, x, type), x);
     std::vector<Tensor> tensors;
     for (ValueId x : parts) tensors.push_back(OpAccess::tensor(batch_, x));
     const auto before = static_cast<ValueId>(graph_.values().size());
@@ -487,6 +499,7 @@ class Recorder {
     const std::uint64_t width = random_.pick(widths);
     const std::uint32_t most = width == 64 ? 1 : random_.one_in(4) ? 5 : 4;
     std::vector<ValueId> parts;
+    const DType type = number();
     ValueId y = 0;
     for (std::uint32_t depth = random_.between(1, 3); depth-- > 0;) {
       for (std::uint32_t i = random_.one_in(8) ? 8 : random_.between(1, 3); i-- > 0;) {
@@ -500,7 +513,7 @@ class Recorder {
       std::uint64_t count = 0;
       for (ValueId x : parts) count += shape_of(x).count();
       if (count > most_elements) return;
-      y = join(parts, random_.one_in(6) ? 1 : 0);
+      y = join(parts, random_.one_in(6) ? 1 : 0, type);
       if (random_.one_in(10)) graph_.keep(y);
       parts = {y};
       if (shape_of(y).rank() != 2 || shape_of(y)[1] != width) break;
@@ -514,7 +527,7 @@ class Recorder {
         if (n > resource_elements) return;
         const auto begin = static_cast<std::int64_t>(random_.below(4) * 4);
         const Range range[] = {{begin, begin + static_cast<std::int64_t>(n)}};
-        if (ops::store_slice(graph_, y, random_.below(resource_count), flat, range)) return;
+        if (ops::store_slice(graph_, y, random_.below(resource_count), flat, range, type_of(y))) return;
         return;
       }
       default: {
@@ -535,11 +548,11 @@ class Recorder {
       parts.push_back(part(Shape(count)));
       n += count;
     } while (!random_.one_in(4));
-    const ValueId y = join(parts, 0);
+    const ValueId y = join(parts, 0, number());
     const ResourceId resource = random_.below(resource_count);
     const std::uint64_t begin = 16 * random_.below(static_cast<std::uint32_t>((resource_elements - n) / 16 + 1));
     const Range range[] = {{static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin + n)}};
-    if (ops::store_slice(graph_, y, resource, Shape(resource_elements), range)) return;
+    if (ops::store_slice(graph_, y, resource, Shape(resource_elements), range, type_of(y))) return;
     if (random_.one_in(3)) chain(import(resource), random_.between(1, 2));
   }
 
@@ -556,7 +569,7 @@ class Recorder {
       if (n == resource_elements) x = binary(x, add(graph_.reshape("reshape", window, Shape(n)), x));
     }
     const Range range[] = {{static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin + n)}};
-    if (ops::store_slice(graph_, x, resource, Shape(resource_elements), range)) return;
+    if (ops::store_slice(graph_, x, resource, Shape(resource_elements), range, type_of(x))) return;
   }
 
   // Parts of one buffer that are read and written by turns.

@@ -73,11 +73,7 @@ class Run {
 
  private:
   // What lies in a buffer now.
-  std::vector<Symbol> window(ValueId value) {
-    const record::Value& v = graph_.values()[value];
-    const Symbol* words = recorded_.buffers.at({v.resource, v.offset, v.bytes()});
-    return {words, words + v.shape.count()};
-  }
+  std::vector<Symbol> window(ValueId value) { return recorded_.buffers.read(region_of(graph_.values()[value])); }
 
   std::vector<Symbol> operand(ValueId view) {
     const ValueId value = graph_.base(view);
@@ -105,10 +101,14 @@ class Run {
     if (!store) recorded_.values[node.output].assign(graph_.value(node.output).shape.count(), garbage);
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       const std::vector<std::size_t> to = destinations(graph_, node, k);
-      const std::size_t end = to.empty() ? 0 : *std::max_element(to.begin(), to.end()) + 1;
-      Symbol* words =
-          store ? recorded_.buffers.at({node.destination, 0, end * 4}) : recorded_.values[node.output].data();
-      for (std::size_t i = 0; i < to.size(); ++i) words[to[i]] = inputs[k][i];
+      const plan::Region into{node.destination, 0, 0, graph_.value(graph_.inputs(node)[k]).half()};
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        if (store) {
+          recorded_.buffers.set(into, to[i], inputs[k][i]);
+        } else {
+          recorded_.values[node.output][to[i]] = inputs[k][i];
+        }
+      }
     }
     recorded_.moved[index] = inputs;
   }
@@ -138,17 +138,56 @@ class Run {
 
 }  // namespace
 
-Symbol* Memory::at(const plan::Region& region) {
-  std::vector<Symbol>& words = memory_[region.resource];
-  const std::size_t end = (region.offset + region.bytes) / 4;
-  if (words.size() < end) {
-    const std::size_t before = words.size();
-    words.resize(end, garbage);
-    if (region.resource != plan::arena) {
-      for (std::size_t i = before; i < end; ++i) words[i] = Symbols::initial(region.resource, i);
-    }
+namespace {
+
+// The cells of an element that has two.
+constexpr Symbol lower = 0x5bd1e9955bd1e995u;
+constexpr Symbol upper = 0xc2b2ae3d27d4eb4fu;
+
+}  // namespace
+
+std::vector<Symbol>& Memory::cells(record::ResourceId resource, std::uint64_t count) {
+  std::vector<Symbol>& cells = memory_[resource];
+  const std::size_t wanted = (count + 1) / 2 * 2;
+  for (std::size_t at = cells.size(); at < wanted; at += 2) {
+    const Symbol word = Symbols::initial(resource, at / 2);
+    const bool nothing = resource == plan::arena;
+    cells.push_back(nothing ? garbage : word ^ lower);
+    cells.push_back(nothing ? garbage : word ^ upper);
   }
-  return words.data() + region.offset / 4;
+  return cells;
+}
+
+Symbol Memory::get(const plan::Region& region, std::uint64_t element) {
+  const std::uint64_t size = region.element_bytes();
+  const std::uint64_t at = (region.offset + element * size) / 2;
+  const std::vector<Symbol>& all = cells(region.resource, at + size / 2);
+  if (region.half) return all[at];
+  if (all[at] == garbage && all[at + 1] == garbage) return garbage;
+  const bool whole = (all[at] ^ lower) == (all[at + 1] ^ upper);
+  return whole ? all[at] ^ lower : Symbols::contents(&all[at], 2);
+}
+
+void Memory::set(const plan::Region& region, std::uint64_t element, Symbol symbol) {
+  const std::uint64_t size = region.element_bytes();
+  const std::uint64_t at = (region.offset + element * size) / 2;
+  std::vector<Symbol>& all = cells(region.resource, at + size / 2);
+  all[at] = region.half || symbol == garbage ? symbol : symbol ^ lower;
+  if (!region.half) all[at + 1] = symbol == garbage ? symbol : symbol ^ upper;
+}
+
+std::vector<Symbol> Memory::read(const plan::Region& region) {
+  std::vector<Symbol> elements(region.bytes / region.element_bytes());
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = get(region, i);
+  return elements;
+}
+
+void Memory::write(const plan::Region& region, const std::vector<Symbol>& elements) {
+  for (std::size_t i = 0; i < elements.size(); ++i) set(region, i, elements[i]);
+}
+
+plan::Region region_of(const record::Value& value) {
+  return {value.resource, value.offset, value.bytes(), value.half()};
 }
 
 std::string Recorded::name(Symbol symbol) const {

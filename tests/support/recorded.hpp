@@ -12,17 +12,27 @@
 
 namespace brontes::test {
 
-/// Words of memory by resource, the arena among them. What nobody wrote is garbage in the arena, and
-/// whatever was there before in a buffer.
+/// Memory by resource, the arena among them, in cells of two bytes: an f16 has one, any other element two. What nobody
+/// wrote is garbage in the arena, and whatever was there before in a buffer.
 class Memory {
  public:
-  /// The words of a region; they may be written. The pointer is valid until the next call.
-  Symbol* at(const plan::Region& region);
+  /// The elements of a region, of the size that it says.
+  std::vector<Symbol> read(const plan::Region& region);
+  void write(const plan::Region& region, const std::vector<Symbol>& elements);
+  /// One of them.
+  Symbol get(const plan::Region& region, std::uint64_t element);
+  void set(const plan::Region& region, std::uint64_t element, Symbol symbol);
+
+  /// So many cells of a resource at least.
+  std::vector<Symbol>& cells(record::ResourceId resource, std::uint64_t count);
   const std::map<record::ResourceId, std::vector<Symbol>>& all() const { return memory_; }
 
  private:
   std::map<record::ResourceId, std::vector<Symbol>> memory_;
 };
+
+/// Where a value lies that has its place in a resource.
+plan::Region region_of(const record::Value& value);
 
 struct Recorded {
   /// By value: its elements when it was made; for imports, before everything that is pending.

@@ -41,6 +41,7 @@ class Seen {
         continue;
       }
       ++seen_["values in values"];
+      seen_["f16 in values"] += graph.value(home.of).half();
       const plan::Home* outer = plan::Home::find(plan.homes, home.in);
       seen_["values in values in values"] += outer != nullptr && outer->in != record::no_value;
       seen_["values in values in buffers"] += outer != nullptr && outer->in == record::no_value;
@@ -103,8 +104,11 @@ class Seen {
   void count(const plan::Dispatch& d, const plan::Group& group, const record::Graph& graph) {
     seen_["folded"] += d.groups[1] > 1;
     for (std::size_t b = 0; b < d.binding_count; ++b) {
+      const bool opaque = group.root != plan::no_node;
+      if (d.reads(b) && d.bindings[b].half) ++seen_[opaque ? "f16 read by kernels of their own" : "f16 read"];
       if (!d.writes(b)) continue;
       const plan::Region& out = d.bindings[b];
+      if (out.half) ++seen_[opaque ? "f16 written by kernels of their own" : "f16 written"];
       const record::Op* root = group.root == plan::no_node ? nullptr : graph.nodes()[group.root].op;
       const bool store = root != nullptr && root->moves != nullptr && root->infer == nullptr;
       const bool scatters = store && !root->fills;
@@ -114,6 +118,7 @@ class Seen {
       for (std::size_t a = 0; a < d.binding_count; ++a) {
         if (a == b || !d.reads(a) || d.bindings[a] != out) continue;
         ++seen_[out.resource == plan::arena ? "in place" : store ? "copies onto themselves" : "updates in place"];
+        seen_["f16 in place"] += out.half;
       }
     }
   }
@@ -187,6 +192,10 @@ TEST_CASE("random graphs: every plan does what was recorded, with no barrier too
                                 "in place",
                                 "values in values",
                                 "op concat",
+                                "f16 read",
+                                "f16 written",
+                                "f16 read by kernels of their own",
+                                "f16 written by kernels of their own",
                                 "stores without a copy",
                                 "stores to slices"}) {
     seen.need(sometimes, count / 10);
@@ -194,7 +203,7 @@ TEST_CASE("random graphs: every plan does what was recorded, with no barrier too
   for (const char* seldom :
        {"prologues", "full epilogues", "epilogues with two inputs", "updates in place", "four inputs", "strided inputs",
         "stores within a buffer", "values in buffers", "values in parts of buffers", "values in values in values",
-        "values in values that are read"}) {
+        "values in values that are read", "f16 in values", "f16 in place"}) {
     seen.need(seldom, count / 40);
   }
   seen.need("values in values in buffers", count / 100);

@@ -219,7 +219,9 @@ TEST_CASE("every elementwise op records its name, operands and scalars", "[recor
     CHECK(record::info(op).arity == row.arity);
     CHECK(record::info(op).scalars == row.scalars);
     Graph graph(plenty);
-    auto type = [](char letter) { return letter == 'i' ? DType::i32 : letter == 'm' ? DType::mask : DType::f32; };
+    auto type = [](char letter) {
+      return letter == 'i' ? DType::i32 : letter == 'm' ? DType::mask : letter == 'h' ? DType::f16 : DType::f32;
+    };
     std::vector<ValueId> inputs;
     for (std::uint8_t k = 0; k < row.arity; ++k) inputs.push_back(graph.import(Shape(2), k, type(row.types[k])));
     const auto y = op == ElementwiseOp::fill_i32 ? record::fill_i32(graph, 0x3e800000, Shape(2))

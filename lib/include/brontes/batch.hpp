@@ -113,8 +113,14 @@ class Axes {
 /// last dim: a row vector {cols}, a column {rows, 1}, a scalar {1} against {rows, cols}, and so on up to eight dims.
 /// Shapes with a zero extent are fine everywhere except in the max and min reductions.
 ///
-/// **Types.** Tensors are f32, i32 or masks (Tensor::dtype()). Ops take f32 unless they say otherwise; an operand of a
-/// wrong type is Errc::type_mismatch. Types never change by themselves: cast() does that.
+/// **Types.** Tensors are f32, f16, i32 or masks (Tensor::dtype()). Ops take f32 unless they say otherwise; an operand
+/// of a wrong type is Errc::type_mismatch. f16 is a way to store f32 in half the bytes: wherever an op takes f32, f16
+/// will do. It is widened as it is loaded, which is exact, and arithmetic is f32. Whatever computes gives f32, also
+/// from f16 alone, so that nothing is rounded on the way; cast() says what is to be stored as f16. Ops that only move
+/// elements (copy(), views, concat(), gather(), update_rows(), where()) keep the type. Other types change by cast()
+/// only.
+///
+///     auto h = batch.cast(batch.gelu(batch.linear(x, w)), DType::f16);  // one dispatch, which writes f16
 ///
 /// **Numbers.** f32, f32 accumulation. NaN propagates through every op, relu, min, max and clamp
 /// included. Denormals may be flushed to zero by the device. The tolerance of each op against double
@@ -145,6 +151,10 @@ class BRONTES_API Batch {
   Tensor upload(Span<const std::int32_t> data, Shape shape);
   Tensor upload_i32(std::initializer_list<std::int32_t> data);
   Tensor upload_i32(std::initializer_list<std::int32_t> data, Shape shape);
+  /// f16: the nearest to `data`, ties to even, with infinity from 65520 on; or `data` itself, the bits of f16.
+  Tensor upload_f16(Span<const float> data, Shape shape = {});
+  Tensor upload_f16(Span<const std::uint16_t> data, Shape shape = {});
+  Tensor upload_f16(std::initializer_list<float> data, Shape shape = {});
 
   /// Uses a resident buffer of the same device, without any transfer. The tensor is a window on the
   /// buffer, of its type: an op recorded after a store() to it reads what was stored. The batch keeps the memory
@@ -271,12 +281,13 @@ class BRONTES_API Batch {
   Tensor logical_not(Tensor x);            ///< of a mask
 
   /// x where the mask is true, y elsewhere, bit by bit: what is not taken has no influence, NaN or not. x and y are of
-  /// any type, both of the same.
+  /// any type, both of the same, or one f16 and the other f32, which gives f32.
   Tensor where(Tensor mask, Tensor x, Tensor y);
 
-  /// The elements of x as another type: f32, i32 or mask; x itself if that is its type. From f32 to i32 they are cut
-  /// off towards 0, and past the range of i32 its nearest number; NaN gives 0. From i32 to f32 they are rounded past
-  /// 2^24. A mask is true where x is not 0, NaN included, and becomes 1 and 0.
+  /// The elements of x as another type: f32, f16, i32 or mask; x itself if that is its type. From f32 to i32 they are
+  /// cut off towards 0, and past the range of i32 its nearest number; NaN gives 0. From i32 to f32 they are rounded
+  /// past 2^24. A mask is true where x is not 0, NaN included, and becomes 1 and 0. To f16 they are rounded to the
+  /// nearest, ties to even: denormals of f16 are kept, and from 65520 on it is infinity.
   Tensor cast(Tensor x, DType type);
 
   // --- Reductions over all elements; the result has shape {1} --------------------------------------
@@ -380,7 +391,8 @@ class BRONTES_API Batch {
   /// Runs a kernel: its inputs, in the order of their binding numbers, the shape of its output, the number of
   /// workgroups, and its push constants. It is an op like any other: barriers, memory and order are planned.
   /// Buffers are bound with the exact size of their tensor, so `.length()` is the number of elements. What the kernel
-  /// does not write of its output is undefined; reading or writing outside its buffers is undefined behaviour.
+  /// does not write of its output is undefined; reading or writing outside its buffers is undefined behaviour. Inputs
+  /// of f16 are cast to f32 first; outputs are f32 or i32.
   ///
   /// Errors: invalid_argument for a kernel of another device, a number of inputs or outputs that is not the kernel's,
   /// or zero workgroups; shape_mismatch for push constants of another size, or a buffer that is read and written whose
@@ -434,14 +446,17 @@ class BRONTES_API Batch {
   /// earlier executions are inputs of the program with the contents they have.
   Result<Program> compile();
 
-  /// The elements of a readable value. Errors: not_executed, not_kept, type_mismatch unless x is f32, and those of bad
-  /// handles.
+  /// The elements of a readable value. Errors: not_executed, not_kept, type_mismatch unless x is f32 or f16, and those
+  /// of bad handles.
   Result<std::vector<float>> read(Tensor x) const;
   /// The same for i32 and masks, which give 0 and 1.
   Result<std::vector<std::int32_t>> read_i32(Tensor x) const;
+  /// The bits of f16.
+  Result<std::vector<std::uint16_t>> read_f16(Tensor x) const;
   /// The same into caller-provided memory. Errc::shape_mismatch unless out.size() == x.size().
   Error read(Tensor x, Span<float> out) const;
   Error read(Tensor x, Span<std::int32_t> out) const;
+  Error read(Tensor x, Span<std::uint16_t> out) const;
 
   /// Discards everything recorded and every result; existing tensors become stale. The next
   /// execute() starts over. Errors are cleared, counts start at zero. Keeps the memory of the largest

@@ -150,7 +150,9 @@ typedef uint64_t brontes_tensor;
 /** The most dims a tensor has. */
 #define BRONTES_MAX_RANK 8
 
-/** How elements are stored. Values of a batch are f32, i32 or masks, the others are for weights. */
+/** How elements are stored. Values of a batch are f32, f16, i32 or masks, the others are for weights only. Wherever an
+ * op takes f32, f16 will do: it is f32 once it is loaded. What computes gives f32, and brontes_cast() says what is to
+ * be stored as f16. */
 typedef int32_t brontes_dtype;
 enum {
   BRONTES_DTYPE_F32 = 0,
@@ -437,7 +439,7 @@ BRONTES_API brontes_status brontes_device_get_tuning(const brontes_device* devic
 /* Device memory that you own and that outlives batches. A batch uses it through brontes_import_buffer() without any
  * upload and writes it through brontes_store(). Destroying a buffer that work in flight still uses is safe. */
 
-/** A buffer of zeros, or of masks that are false. The type is f32, i32 or mask. */
+/** A buffer of zeros, or of masks that are false. The type is f32, f16, i32 or mask. */
 BRONTES_API brontes_status brontes_buffer_create(const brontes_device* device, const uint64_t* dims, size_t rank,
                                                  brontes_dtype dtype, brontes_buffer** buffer, brontes_error* error);
 /** A buffer that holds `count` elements. With a rank of 0 it is 1-D. */
@@ -447,6 +449,13 @@ BRONTES_API brontes_status brontes_buffer_from(const brontes_device* device, con
 BRONTES_API brontes_status brontes_buffer_from_i32(const brontes_device* device, const int32_t* data, size_t count,
                                                    const uint64_t* dims, size_t rank, brontes_buffer** buffer,
                                                    brontes_error* error);
+/** A buffer of f16: the nearest to `data`, ties to even; or `data` itself, the bits of f16. */
+BRONTES_API brontes_status brontes_buffer_from_f16(const brontes_device* device, const float* data, size_t count,
+                                                   const uint64_t* dims, size_t rank, brontes_buffer** buffer,
+                                                   brontes_error* error);
+BRONTES_API brontes_status brontes_buffer_from_f16_bits(const brontes_device* device, const uint16_t* data,
+                                                        size_t count, const uint64_t* dims, size_t rank,
+                                                        brontes_buffer** buffer, brontes_error* error);
 BRONTES_API void brontes_buffer_destroy(brontes_buffer* buffer);
 
 /** Writes up to BRONTES_MAX_RANK extents to `dims`, which may be null, and returns their number; 0 for null. */
@@ -458,17 +467,21 @@ BRONTES_API uint64_t brontes_buffer_bytes(const brontes_buffer* buffer); /**< 0 
 
 /** Copies `count` elements into the buffer, starting at element `first`. Waits for work in flight that uses it; returns
  *  when `data` may be reused. shape_mismatch when it does not fit, type_mismatch when the buffer is of another type.
- *  Masks are written by brontes_store() only. */
+ *  Floats are rounded to the nearest f16 in a buffer of that. Masks are written by brontes_store() only. */
 BRONTES_API brontes_status brontes_buffer_write(brontes_buffer* buffer, const float* data, size_t count, uint64_t first,
                                                 brontes_error* error);
 BRONTES_API brontes_status brontes_buffer_write_i32(brontes_buffer* buffer, const int32_t* data, size_t count,
                                                     uint64_t first, brontes_error* error);
-/** Copies `count` elements from `first` on: f32 as floats, i32 and masks (0 and 1) as integers. Waits for work in
- *  flight that uses the buffer. */
+BRONTES_API brontes_status brontes_buffer_write_f16_bits(brontes_buffer* buffer, const uint16_t* data, size_t count,
+                                                         uint64_t first, brontes_error* error);
+/** Copies `count` elements from `first` on: f32 and f16 as floats, i32 and masks (0 and 1) as integers, f16 also as its
+ *  bits. Waits for work in flight that uses the buffer. */
 BRONTES_API brontes_status brontes_buffer_read(const brontes_buffer* buffer, float* out, size_t count, uint64_t first,
                                                brontes_error* error);
 BRONTES_API brontes_status brontes_buffer_read_i32(const brontes_buffer* buffer, int32_t* out, size_t count,
                                                    uint64_t first, brontes_error* error);
+BRONTES_API brontes_status brontes_buffer_read_f16_bits(const brontes_buffer* buffer, uint16_t* out, size_t count,
+                                                        uint64_t first, brontes_error* error);
 
 /* --- Weights ----------------------------------------------------------------------------------------------------- */
 
@@ -695,13 +708,16 @@ typedef struct brontes_prepared {
 BRONTES_API brontes_status brontes_batch_prepare(const brontes_batch* batch, const brontes_prepare_options* options,
                                                  brontes_prepared* prepared, brontes_error* error);
 
-/** The elements of a readable f32 value. `count` must be its size. Errors: not_executed, not_kept, type_mismatch,
- *  shape_mismatch, null_data, and those of bad tensors. */
+/** The elements of a readable f32 or f16 value. `count` must be its size. Errors: not_executed, not_kept,
+ * type_mismatch, shape_mismatch, null_data, and those of bad tensors. */
 BRONTES_API brontes_status brontes_batch_read(const brontes_batch* batch, brontes_tensor x, float* out, size_t count,
                                               brontes_error* error);
 /** The same for i32 and masks, which give 0 and 1. */
 BRONTES_API brontes_status brontes_batch_read_i32(const brontes_batch* batch, brontes_tensor x, int32_t* out,
                                                   size_t count, brontes_error* error);
+/** The bits of f16. */
+BRONTES_API brontes_status brontes_batch_read_f16_bits(const brontes_batch* batch, brontes_tensor x, uint16_t* out,
+                                                       size_t count, brontes_error* error);
 
 /** Discards everything recorded and every result; existing tensors become stale. Errors are cleared, counts start at
  *  zero. Keeps memory for a similar batch. */
@@ -757,6 +773,11 @@ BRONTES_API brontes_tensor brontes_upload(brontes_batch* batch, const float* dat
                                           size_t rank);
 BRONTES_API brontes_tensor brontes_upload_i32(brontes_batch* batch, const int32_t* data, size_t count,
                                               const uint64_t* dims, size_t rank);
+/** f16: the nearest to `data`, ties to even, with infinity from 65520 on; or `data` itself, the bits of f16. */
+BRONTES_API brontes_tensor brontes_upload_f16(brontes_batch* batch, const float* data, size_t count,
+                                              const uint64_t* dims, size_t rank);
+BRONTES_API brontes_tensor brontes_upload_f16_bits(brontes_batch* batch, const uint16_t* data, size_t count,
+                                                   const uint64_t* dims, size_t rank);
 /** A window on a resident buffer of the same device, without any transfer. The batch keeps the memory alive. */
 BRONTES_API brontes_tensor brontes_import_buffer(brontes_batch* batch, const brontes_buffer* buffer);
 /** A slice of a resident buffer, of the elements that it has at this point of the recording. */
@@ -831,9 +852,11 @@ BRONTES_API brontes_tensor brontes_logical_and(brontes_batch* batch, brontes_ten
 BRONTES_API brontes_tensor brontes_logical_or(brontes_batch* batch, brontes_tensor x, brontes_tensor y);
 BRONTES_API brontes_tensor brontes_logical_xor(brontes_batch* batch, brontes_tensor x, brontes_tensor y);
 BRONTES_API brontes_tensor brontes_logical_not(brontes_batch* batch, brontes_tensor x);
-/** x where the mask is true, y elsewhere, bit by bit. x and y are of any type, both of the same. */
+/** x where the mask is true, y elsewhere, bit by bit. x and y are of any type, both of the same, or one f16 and the
+ * other f32, which gives f32. */
 BRONTES_API brontes_tensor brontes_where(brontes_batch* batch, brontes_tensor mask, brontes_tensor x, brontes_tensor y);
-/** The elements of x as f32, i32 or mask. From f32 to i32 they are cut off towards 0 and saturate; NaN gives 0. */
+/** The elements of x as f32, f16, i32 or mask. From f32 to i32 they are cut off towards 0 and saturate; NaN gives 0. To
+ *  f16 they are rounded to the nearest, ties to even, with infinity from 65520 on. */
 BRONTES_API brontes_tensor brontes_cast(brontes_batch* batch, brontes_tensor x, brontes_dtype dtype);
 
 /* --- Views: the same elements in another shape, which costs nothing ---------------------------------------------- */
@@ -1071,6 +1094,8 @@ BRONTES_API brontes_status brontes_program_write(brontes_program* program, bront
                                                  size_t count, brontes_error* error);
 BRONTES_API brontes_status brontes_program_write_i32(brontes_program* program, brontes_tensor x, const int32_t* data,
                                                      size_t count, brontes_error* error);
+BRONTES_API brontes_status brontes_program_write_f16_bits(brontes_program* program, brontes_tensor x,
+                                                          const uint16_t* data, size_t count, brontes_error* error);
 /** Uses another buffer of the same shape and type for an import from the next run on. */
 BRONTES_API brontes_status brontes_program_rebind(brontes_program* program, brontes_tensor x,
                                                   const brontes_buffer* buffer, brontes_error* error);
@@ -1085,6 +1110,8 @@ BRONTES_API brontes_status brontes_program_read(const brontes_program* program, 
                                                 size_t count, brontes_error* error);
 BRONTES_API brontes_status brontes_program_read_i32(const brontes_program* program, brontes_tensor x, int32_t* out,
                                                     size_t count, brontes_error* error);
+BRONTES_API brontes_status brontes_program_read_f16_bits(const brontes_program* program, brontes_tensor x,
+                                                         uint16_t* out, size_t count, brontes_error* error);
 /** Exact counts; those of execution add up over all runs. */
 BRONTES_API brontes_status brontes_program_get_stats(const brontes_program* program, brontes_batch_stats* stats,
                                                      brontes_error* error);

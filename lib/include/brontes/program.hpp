@@ -87,9 +87,11 @@ class BRONTES_API Program {
   /// Replaces the data of an upload, for runs submitted from now on. `data` may be
   /// changed as soon as the call returns. Waits for runs of this program that are in flight.
   /// Errors: those of bad handles, null_data, shape_mismatch, invalid_argument when x is not an upload, type_mismatch
-  /// when it is of another type.
+  /// when it is of another type. For an upload of f16, floats are rounded to the nearest, ties to even, and 16-bit
+  /// integers are its bits.
   Error write(Tensor x, Span<const float> data);
   Error write(Tensor x, Span<const std::int32_t> data);
+  Error write(Tensor x, Span<const std::uint16_t> data);
 
   /// Uses another buffer of the same shape and type for an import (and for every store to the same buffer) from
   /// the next run on. Waits for runs in flight and encodes again, without planning. On failure the program keeps the
@@ -106,13 +108,16 @@ class BRONTES_API Program {
   Error run();
 
   /// The elements of a readable value after the last run, for which it waits. Errors: not_executed,
-  /// not_kept, type_mismatch unless x is f32, and those of bad handles.
+  /// not_kept, type_mismatch unless x is f32 or f16, and those of bad handles.
   Result<std::vector<float>> read(Tensor x) const;
   /// The same for i32 and masks, which give 0 and 1.
   Result<std::vector<std::int32_t>> read_i32(Tensor x) const;
+  /// The bits of f16.
+  Result<std::vector<std::uint16_t>> read_f16(Tensor x) const;
   /// The same into caller-provided memory. Errc::shape_mismatch unless out.size() == x.size().
   Error read(Tensor x, Span<float> out) const;
   Error read(Tensor x, Span<std::int32_t> out) const;
+  Error read(Tensor x, Span<std::uint16_t> out) const;
 
   /// Runs the program some times with a timestamp after each dispatch, and says what each takes (brontes/profile.hpp).
   /// No barrier is added and results are the same, bit for bit; nothing is left behind that slows later runs. They

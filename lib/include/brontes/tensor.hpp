@@ -13,11 +13,11 @@
 
 namespace brontes {
 
-/// How elements are stored. Values of a batch are f32, i32 or masks. f16, bf16, q8_0 and q4_0 are for resident weights,
-/// which kernels turn back into f32 as they read them.
+/// How elements are stored. Values of a batch are f32, f16, i32 or masks. bf16, q8_0 and q4_0 are for resident weights
+/// only, which may be f16, too. Kernels turn all of these into f32 as they read them.
 enum class DType : std::uint8_t {
   f32,
-  f16,   ///< IEEE 754 binary16
+  f16,   ///< IEEE 754 binary16: half the memory and bandwidth of f32, 11 bits of precision, up to 65504
   bf16,  ///< the upper half of an f32
   q8_0,  ///< GGUF's Q8_0: blocks of 32 along a row, an f16 scale and 32 signed bytes
   q4_0,  ///< GGUF's Q4_0: blocks of 32 along a row, an f16 scale and 32 numbers of 4 bits

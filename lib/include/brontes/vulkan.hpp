@@ -378,7 +378,8 @@ struct ExternalBuffer {
   VkDeviceSize offset = 0;
   /// Bytes from `offset` on that Brontes may write to; 0 for the elements alone. Kernels write 16 bytes at a time. With
   /// room up to the next multiple of 16, what lies behind the elements there has no meaning after a store(). Without
-  /// it nothing behind them is touched, and store() takes a dispatch of its own that writes element by element.
+  /// it nothing behind them is touched, and store() takes a dispatch of its own that writes element by element. An odd
+  /// number of f16 ends within a word, whose other half is written as it is.
   VkDeviceSize bytes = 0;
 };
 
