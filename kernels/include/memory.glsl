@@ -27,7 +27,7 @@
 #include "halves.glsl"
 
 // Bit s: slot s holds f16.
-layout(constant_id = 45) const uint half_slots = 0;
+layout(constant_id = 46) const uint half_slots = 0;
 #define BRONTES_HALF(slot) ((half_slots >> (slot) & 1u) != 0u)
 
 #define load1(name, i) name##_load1(i)

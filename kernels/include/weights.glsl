@@ -29,17 +29,9 @@ uvec4 weight_words(uint row, uint k) { return loadw4(b, (row * weight_row_words(
 // whole block of weights.
 layout(constant_id = 45) const uint half_denormals = 0;
 
-// The low half of a word, by integers.
-float half_bits_to_float(uint bits) {
-  uint magnitude = bits & 0x7fffu;
-  uint normal = (magnitude << 13) + (magnitude < 0x7c00u ? 112u << 23 : 224u << 23);
-  uint small = floatBitsToUint(float(magnitude) * 5.9604644775390625e-8);  // 2^-24
-  return uintBitsToFloat((magnitude < 0x400u ? small : normal) | (bits & 0x8000u) << 16);
-}
-
 vec2 weight_halves(uint word) {
   if (half_denormals != 0u) return unpackHalf2x16(word);
-  return vec2(half_bits_to_float(word), half_bits_to_float(word >> 16));
+  return vec2(half_of(word, 0u), half_of(word, 1u));
 }
 
 // Scales, which quantized types have: those of eight rows for the same block of 32 are a vec4 of words, and these lie in
