@@ -18,16 +18,8 @@ vec4 halves_from_bits(uvec4 bits) {
 // The four halves of two words.
 vec4 halves_of(uvec2 words) { return halves_from_bits(uvec4(words.x, words.x >> 16, words.y, words.y >> 16)); }
 
-// Half i of the halves that `word` holds two of. As above: drivers would not drop three of four.
-float half_of(uint word, uint i) {
-  uint bits = word >> (i % 2u * 16u);
-  uint magnitude = bits & 0x7fffu;
-  uint normal = (magnitude << 13) + (112u << 23);
-  uint small = floatBitsToUint(float(magnitude) * 5.9604644775390625e-8);  // 2^-24
-  uint special = magnitude << 13 | 0x7f800000u;
-  uint number = magnitude < 0x400u ? small : magnitude < 0x7c00u ? normal : special;
-  return uintBitsToFloat(number | (bits & 0x8000u) << 16);
-}
+// Half i of the halves that `word` holds two of.
+float half_of(uint word, uint i) { return halves_from_bits(uvec4(word >> (i % 2u * 16u))).x; }
 
 // The bits of numbers that f16 has. NaN keeps the upper bits of its payload.
 uvec4 half_bits(vec4 x) {
@@ -38,16 +30,6 @@ uvec4 half_bits(vec4 x) {
   uvec4 special = 0x7c00u | (magnitude >> 13 & 0x3ffu);
   uvec4 number = mix(normal, small, lessThan(magnitude, uvec4(0x38800000u)));
   number = mix(number, special, greaterThanEqual(magnitude, uvec4(0x7f800000u)));
-  return number | (bits >> 16 & 0x8000u);
-}
-
-uint half_bits(float x) {
-  uint bits = floatBitsToUint(x);
-  uint magnitude = bits & 0x7fffffffu;
-  uint normal = (magnitude >> 13) - (112u << 10);
-  uint small = uint(uintBitsToFloat(min(magnitude, 0x38800000u)) * 16777216.0);
-  uint special = 0x7c00u | (magnitude >> 13 & 0x3ffu);
-  uint number = magnitude < 0x38800000u ? small : magnitude < 0x7f800000u ? normal : special;
   return number | (bits >> 16 & 0x8000u);
 }
 

@@ -49,7 +49,7 @@ layout(constant_id = 46) const uint half_slots = 0;
 #define BRONTES_STORE_HALF(word, i, value)                   \
   uint shift = (i) % 2u * 16u;                               \
   atomicAnd(word, ~(0xffffu << shift));                      \
-  atomicOr(word, half_bits(value) << shift);
+  atomicOr(word, half_bits(vec4(value)).x << shift);
 
 #if defined(BRONTES_POINTER)
 
