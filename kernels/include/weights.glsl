@@ -31,7 +31,7 @@ layout(constant_id = 45) const uint half_denormals = 0;
 
 vec2 weight_halves(uint word) {
   if (half_denormals != 0u) return unpackHalf2x16(word);
-  return vec2(half_of(word, 0u), half_of(word, 1u));
+  return halves_of(uvec2(word, 0u)).xy;
 }
 
 // Scales, which quantized types have: those of eight rows for the same block of 32 are a vec4 of words, and these lie in
