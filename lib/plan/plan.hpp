@@ -39,7 +39,7 @@ struct Region {
 /// One vkCmdDispatch.
 struct Dispatch {
   static constexpr std::size_t max_bindings = 8;
-  static constexpr std::size_t max_constants = 24;
+  static constexpr std::size_t max_constants = 32;
   static constexpr std::size_t max_push_bytes = 128;
 
   kernels::Ref kernel;
