@@ -88,6 +88,7 @@ void check(VkResult result, const char* call) {
   X(vkDestroyRenderPass)           \
   X(vkDestroySemaphore)            \
   X(vkDestroyShaderModule)         \
+  X(vkDeviceWaitIdle)              \
   X(vkEndCommandBuffer)            \
   X(vkFreeMemory)                  \
   X(vkGetBufferMemoryRequirements) \
@@ -669,6 +670,8 @@ int main(int argc, char** argv) {
       if (!file.flush()) fail(std::string(argv[1]) + " cannot be written");
     }
 
+    // lavapipe of Mesa 22 looks at the semaphores of a submit for a moment longer than vkWaitSemaphores() waits.
+    check(vkDeviceWaitIdle(gpu.device), "vkDeviceWaitIdle");
     vkDestroyCommandPool(gpu.device, pool, nullptr);
     for (VkSemaphore semaphore : {shaded, filtered, drawn}) vkDestroySemaphore(gpu.device, semaphore, nullptr);
     vkDestroyBuffer(gpu.device, screen, nullptr);

@@ -33,7 +33,7 @@ struct Candidate {
   MatmulForce choice;  // automatic: the default
   std::unique_ptr<submit::Program> program;
   std::vector<double> samples;  // seconds per run
-  bool timestamps = false;      // the device says how long a run takes; elsewhere it is from the first submit to the end
+  bool timestamps = false;  // the device says how long a run takes; elsewhere it is from the first submit to the end
 
   Error run(std::size_t times, double& seconds);
   Error sample(std::size_t times);

@@ -19,9 +19,10 @@ namespace brontes::weights {
 ///                nibbles of its bytes, and those 16 further on in the high ones, as files have them
 /// Except for f32, every row starts at a multiple of 16 bytes, so vec4 loads of words stay in their row.
 ///
-/// Then, for q8_0 and q4_0, the scales d at byte scales_offset, a multiple of 256: one f16 for each block of a row. Those of
-/// eight rows for the same block are 16 bytes, as many columns of a product need at a time, and those of the next block
-/// follow: the scale of block b = k / 32 of row r is number (r / 8 * blocks + b) * 8 + r % 8, where a row has `blocks`.
+/// Then, for q8_0 and q4_0, the scales d at byte scales_offset, a multiple of 256: one f16 for each block of a row.
+/// Those of eight rows for the same block are 16 bytes, as many columns of a product need at a time, and those of the
+/// next block follow: the scale of block b = k / 32 of row r is number (r / 8 * blocks + b) * 8 + r % 8, where a row
+/// has `blocks`.
 ///
 /// Whatever lies between is zero.
 struct DeviceLayout {

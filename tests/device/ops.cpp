@@ -119,6 +119,8 @@ TEST_CASE_METHOD(DeviceTest, "every op takes and gives f16 in every access mode,
     if (!device && mode == AccessMode::pointer) continue;
     REQUIRE_OK(device.error());
     INFO(to_string(mode));
+    // SwiftShader takes more than 10 GB of memory to compile some of them; it never gets this mode unasked.
+    if (mode == AccessMode::texel && device->info().driver.find("SwiftShader") != std::string::npos) continue;
     check(*device, false, with_halves_throughout, {static_cast<std::size_t>(mode), 13});
   }
 }

@@ -180,7 +180,11 @@ void add_single_ops(Cases& cases) {
       std::vector<ValueId> inputs;
       for (std::size_t k = 0; k < op.arity; ++k) {
         const char letter = op.types[k];
-        inputs.push_back(r.input({large}, letter == 'i' ? DType::i32 : letter == 'm' ? DType::mask : DType::f32));
+        const DType type = letter == 'i'   ? DType::i32
+                           : letter == 'm' ? DType::mask
+                           : letter == 'h' ? DType::f16
+                                           : DType::f32;
+        inputs.push_back(r.input({large}, type));
       }
       r.op(op.op, inputs);
     });
