@@ -123,9 +123,8 @@ vec4 value4(Line line, uint at, float other) {
 
 // Step s of the lane, whether there is one or not.
 vec4 value_or(Line line, uint s, uint at, float other) {
-  if (s < certain) return value4(line, at, other);
-  if (s >= line.steps) return vec4(other);
-  return value4(line, at, other);
+  if (s < certain || s < line.steps) return value4(line, at, other);
+  return vec4(other);
 }
 
 // v with 0 for what is past the end: step s of the lane is at `at`.
@@ -192,12 +191,8 @@ void put4(Line line, uint at, vec4 value) {
   }
 
 // Held step i of the lane.
-#define BRONTES_PUT_HELD(line, i, value)                                    \
-  if (i < certain) {                                                        \
-    put4(line, line.at + i * row_stride(), value);                          \
-  } else if (i < line.steps) {                                              \
-    put4(line, line.at + i * row_stride(), value);                          \
-  }
+#define BRONTES_PUT_HELD(line, i, value) \
+  if (i < certain || i < line.steps) put4(line, line.at + i * row_stride(), value);
 
 // Plane p of what is known of a slice.
 void put_partial(Line line, uint p, vec4 value) {
